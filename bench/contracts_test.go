@@ -37,7 +37,7 @@ func (singing) Setup(context.Context, zk.Session) error                     { re
 func (singing) Inspect(context.Context, zk.Session, metrics.Recorder) error { return nil }
 
 func (singing) Join(seat workloads.Seat) workloads.Step {
-	return func(ctx context.Context, due time.Duration) error {
+	return workloads.StepFunc(func(ctx context.Context, due time.Duration) error {
 		start := seat.Origin.Now()
 		time.Sleep(5 * time.Millisecond)
 		now := seat.Origin.Now()
@@ -45,7 +45,7 @@ func (singing) Join(seat workloads.Seat) workloads.Step {
 			seat.Recorder.Record(metrics.Sample{Op: op, Session: seat.ID, Due: due, Start: start, End: now})
 		}
 		return ctx.Err()
-	}
+	})
 }
 
 func (singing) Checks() []check.Check {

@@ -139,13 +139,13 @@ func (n *notes) Measures() []workloads.Measure {
 }
 
 func (n *notes) Join(seat workloads.Seat) workloads.Step {
-	return func(_ context.Context, due time.Duration) error {
+	return workloads.StepFunc(func(_ context.Context, due time.Duration) error {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.units[seat.ID] = append(n.units[seat.ID], fmt.Sprintf("%d %x", due, math.Float64bits(seat.Rand.Float64())))
 		seat.Recorder.Record(metrics.Sample{Op: metrics.GetData, Session: seat.ID, Due: due, Start: due, End: due})
 		return nil
-	}
+	})
 }
 
 // For any number of shares, each session is offered exactly the same work at the same times.

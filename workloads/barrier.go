@@ -113,7 +113,7 @@ func (w *barrier) Join(seat Seat) Step {
 	if seat.ID == 0 {
 		part = w.sets
 	}
-	return func(ctx context.Context, due time.Duration) error {
+	return StepFunc(func(ctx context.Context, due time.Duration) error {
 		if part(ctx, j, handle) {
 			j.p.to(j.p.round + 1)
 		} else {
@@ -123,7 +123,7 @@ func (w *barrier) Join(seat Seat) Step {
 			w.turns.giveUp(int(j.ID) - 1)
 		}
 		return j.Session.Err()
-	}
+	})
 }
 
 // sets runs one round of the session that sets the barrier.

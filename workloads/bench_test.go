@@ -85,7 +85,7 @@ func recorded(b *testing.B, e *zktest.Ensemble, w Workload) {
 	ctx := context.Background()
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := step(ctx, origin.Now()); err != nil {
+		if err := step.Do(ctx, origin.Now()); err != nil {
 			b.Fatal(err)
 		}
 	}

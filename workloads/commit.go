@@ -131,14 +131,14 @@ func (w *commit) Join(seat Seat) Step {
 	group := seat.ID % uint32(w.n)
 	j := &commitSeat{rounder: rounder{Seat: seat, p: &w.sessions[seat.ID]}, w: w, group: group, site: int(seat.ID)/w.n + 1,
 		members: w.members(group), observed: seat.observed()}
-	return func(ctx context.Context, due time.Duration) error {
+	return StepFunc(func(ctx context.Context, due time.Duration) error {
 		next := j.p.round
 		if j.transact(ctx, due) {
 			next++
 		}
 		j.p.to(next)
 		return j.Session.Err()
-	}
+	})
 }
 
 // commitSeat is one site of one group.

@@ -136,7 +136,7 @@ func (w *config) Join(seat Seat) Step {
 	j.handle = w.variant.New(seat.observed(), w.path(j.object), w.options)
 	w.here[seat.ID].Store(true)
 	if w.IsPaced(seat.ID) {
-		return j.write
+		return StepFunc(j.write)
 	}
 	return observing(seat, j.read)
 }

@@ -96,7 +96,7 @@ func (w *counter) Setup(ctx context.Context, s zk.Session) error {
 func (w *counter) Join(seat Seat) Step {
 	object := seat.ID % uint32(w.n)
 	handle := w.variant.New(seat.observed(), w.node(object), w.options)
-	return func(ctx context.Context, due time.Duration) error {
+	return StepFunc(func(ctx context.Context, due time.Duration) error {
 		s := metrics.Sample{Op: metrics.Draw, Session: seat.ID, Object: object, Due: due, Start: seat.Origin.Now()}
 		actx, cancel := within(ctx, w.Deadline)
 		defer cancel()
@@ -105,7 +105,7 @@ func (w *counter) Join(seat Seat) Step {
 		s.Outcome, s.Value, s.Token = outcome(ctx, err), n.Value, n.Token
 		seat.Recorder.Record(s)
 		return seat.Session.Err()
-	}
+	})
 }
 
 // InspectOpen records for each counter whether its lock left a znode. The znode of an id whose reply was lost is removed with its session.

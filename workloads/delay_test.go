@@ -21,12 +21,12 @@ func TestItemsOfADelayQueueComeWhenTheyAreDue(t *testing.T) {
 		w, put, take := join(t, ens, c, history.Shard(0), metrics.NewFanout(1))
 		const items, preloaded = 20, 5
 		for range items {
-			if err := put(t.Context(), 0); err != nil {
+			if err := put.Do(t.Context(), 0); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for range items + preloaded {
-			if err := take(t.Context(), 0); err != nil {
+			if err := take.Do(t.Context(), 0); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -65,7 +65,7 @@ func TestAHoldEndsWithTheProcessOfItsClient(t *testing.T) {
 					st := newStand(t, zktest.Config{}, of.work(), of.seat+1)
 					seat := st.seats[of.seat]
 					seat.Died = func() (time.Time, bool) { return st.origin.Time(at), st.origin.Now() >= at }
-					if err := st.work.Join(seat)(t.Context(), 0); err != nil {
+					if err := st.work.Join(seat).Do(t.Context(), 0); err != nil {
 						t.Fatal(err)
 					}
 					all := slices.Collect(st.history.All())

@@ -87,14 +87,14 @@ func (w *doubleBarrier) Join(seat Seat) Step {
 	o := w.options
 	o.Generation = j.p.round
 	handle := w.variant.New(seat.observed(), w.path(0), o)
-	return func(ctx context.Context, due time.Duration) error {
+	return StepFunc(func(ctx context.Context, due time.Duration) error {
 		if _, err := j.do(ctx, metrics.Enter, due, handle.Enter); err == nil {
 			j.pause(ctx, w.holdFor(j.Rand))
 			j.do(ctx, metrics.Leave, j.Origin.Now(), handle.Leave)
 		}
 		j.p.to(handle.Generation())
 		return j.Session.Err()
-	}
+	})
 }
 
 // Rendezvouses returns the workload 'rendezvous' for a catalogue of rendezvous.
@@ -160,12 +160,12 @@ func (w *rendezvous) Join(seat Seat) Step {
 	o := w.options
 	o.Generation = j.p.round
 	handle := w.variant.New(seat.observed(), w.path(0), o)
-	return func(ctx context.Context, due time.Duration) error {
+	return StepFunc(func(ctx context.Context, due time.Duration) error {
 		_, err := j.do(ctx, metrics.Meet, due, handle.Meet)
 		j.p.to(handle.Generation())
 		if err == nil {
 			j.pause(ctx, w.holdFor(j.Rand))
 		}
 		return j.Session.Err()
-	}
+	})
 }

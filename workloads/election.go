@@ -148,7 +148,7 @@ func (w *election) Join(seat Seat) Step {
 	h.t.again = true
 	o := w.options
 	o.ID = fmt.Sprintf("seat %d", seat.ID)
-	return (&electionSeat{holder: h, w: w, gone: &w.gone[h.object], handle: w.variant.New(h.observed, w.path(h.object), o)}).step
+	return &electionSeat{holder: h, w: w, gone: &w.gone[h.object], handle: w.variant.New(h.observed, w.path(h.object), o)}
 }
 
 // Inspect records for each election whether a znode is left, after the sessions that crashed have expired.

@@ -68,7 +68,7 @@ func TestLeadersEndOnRealServers(t *testing.T) {
 					for i := range all {
 						seat := &all[i]
 						seats.Go(func() {
-							if err := w.Join(*seat)(ctx, origin.Now()); err != nil {
+							if err := w.Join(*seat).Do(ctx, origin.Now()); err != nil {
 								if !errors.Is(err, ErrEnded) {
 									t.Errorf("a session was lost: %v", err)
 								}

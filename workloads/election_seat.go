@@ -18,8 +18,8 @@ type electionSeat struct {
 	term   recipes.Term
 }
 
-// step is one term: campaign, lead, end. A suspension interrupts it: the leader does not lead until another campaign confirms it.
-func (j *electionSeat) step(ctx context.Context, due time.Duration) error {
+// Do is one term: campaign, lead, end. A suspension interrupts it: the leader does not lead until another campaign confirms it.
+func (j *electionSeat) Do(ctx context.Context, due time.Duration) error {
 	last := int64(0)
 	for left := j.holdFor(j.Rand); j.campaign(ctx, due, last); due = j.Origin.Now() {
 		begun := j.Origin.Now()

@@ -57,7 +57,7 @@ func (l *electionLoad) run(t *testing.T) {
 			step := l.work.Join(seat)
 			seats.Go(func() {
 				for range l.rounds {
-					err := step(t.Context(), origin.Now())
+					err := step.Do(t.Context(), origin.Now())
 					if err == nil {
 						continue
 					}

@@ -145,7 +145,7 @@ func TestAWakeByTheDeathOfAWaiter(t *testing.T) {
 		for i := range 3 {
 			wait.Go(func() {
 				time.Sleep(time.Duration(i) * time.Second)
-				st.steps[i](t.Context(), st.origin.Now()) // the second one's session ends
+				st.steps[i].Do(t.Context(), st.origin.Now()) // the second one's session ends
 			})
 		}
 		time.Sleep(5 * time.Second)

@@ -196,7 +196,7 @@ func TestAWriteOverAnExpiredSession(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			st := lockStand(t, latency, cell(1, profiles.Values{"fence": string(ServerFence), "hold": constant(time.Second)}), variant)
 			time.AfterFunc(500*time.Millisecond, func() { st.ens.Expire(st.seats[0].Session) })
-			st.steps[0](t.Context(), st.origin.Now())
+			st.steps[0].Do(t.Context(), st.origin.Now())
 			var writes []metrics.Outcome
 			for _, s := range st.end() {
 				if s.Op == metrics.Write {
@@ -243,7 +243,7 @@ func TestOutcomesOfAWrite(t *testing.T) {
 				}
 				return tt.do(op, st)
 			})
-			st.steps[0](t.Context(), st.origin.Now())
+			st.steps[0].Do(t.Context(), st.origin.Now())
 			st.ens.Hook(nil)
 			var writes []metrics.Sample
 			for _, s := range st.end() {

@@ -106,7 +106,7 @@ func (l *lock) Least() Cost { return queued(l.variant) }
 // Join gives the session its own lock handle.
 func (l *lock) Join(seat Seat) Step {
 	h := l.holder(seat, l.n, l.guarded)
-	return (&lockSeat{holder: h, released: &l.released[h.object], handle: l.variant.New(h.observed, l.path(h.object), l.options)}).step
+	return &lockSeat{holder: h, released: &l.released[h.object], handle: l.variant.New(h.observed, l.path(h.object), l.options)}
 }
 
 type lockSeat struct {
@@ -117,7 +117,8 @@ type lockSeat struct {
 	_ [16]byte // to whole cache lines
 }
 
-func (j *lockSeat) step(ctx context.Context, due time.Duration) error {
+// Do implements [Step].
+func (j *lockSeat) Do(ctx context.Context, due time.Duration) error {
 	released := func() time.Duration { return time.Duration(j.released.Load()) }
 	if j.shared {
 		released = nil

@@ -104,7 +104,7 @@ func TestOutcomes(t *testing.T) {
 				for i, step := range st.steps {
 					wait.Go(func() {
 						time.Sleep(time.Duration(i) * 10 * time.Millisecond)
-						gone := step(ctx, st.origin.Now()) != nil
+						gone := step.Do(ctx, st.origin.Now()) != nil
 						if gone != (st.seats[i].Session.Err() != nil) {
 							t.Errorf("seat %d: the session's end and the step's error disagree", i)
 						}

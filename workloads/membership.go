@@ -132,7 +132,7 @@ func (w *membership) Join(seat Seat) Step {
 	j.handle = w.variant.New(j.observed, w.path(j.object), o)
 	w.changes[seat.ID].here.Store(true)
 	if w.IsPaced(seat.ID) {
-		return j.member
+		return StepFunc(j.member)
 	}
 	return observing(seat, j.observe)
 }
@@ -142,13 +142,13 @@ func (w *membership) Join(seat Seat) Step {
 // waits.
 func observing(seat Seat, look func(ctx context.Context, due time.Duration) (saw bool)) Step {
 	begun := false
-	return func(ctx context.Context, due time.Duration) error {
+	return StepFunc(func(ctx context.Context, due time.Duration) error {
 		for look(ctx, due) && seat.Session.Err() == nil && ctx.Err() == nil && begun {
 			due = seat.Origin.Now()
 		}
 		begun = true
 		return seat.Session.Err()
-	}
+	})
 }
 
 // memberSeat is the seat of a member or an observer.

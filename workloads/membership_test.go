@@ -27,7 +27,7 @@ func (st *stand) observed(watches func(seat int) bool, times int, pause time.Dur
 		if watches(i) {
 			observers.Go(func() {
 				for ctx.Err() == nil {
-					step(ctx, st.origin.Now())
+					step.Do(ctx, st.origin.Now())
 				}
 			})
 		}
@@ -39,7 +39,7 @@ func (st *stand) observed(watches func(seat int) bool, times int, pause time.Dur
 			if watches(i) {
 				continue
 			}
-			if err := st.steps[i](st.t.Context(), st.origin.Now()); errors.Is(err, ErrEnded) {
+			if err := st.steps[i].Do(st.t.Context(), st.origin.Now()); errors.Is(err, ErrEnded) {
 				st.seats[i].Session = st.ens.Dial()
 				st.steps[i] = st.work.Join(st.seats[i])
 			} else if err != nil {

@@ -74,7 +74,7 @@ func (w *multi) Least() Cost {
 // Join gives the session its own handle on all of the locks.
 func (w *multi) Join(seat Seat) Step {
 	h := w.holder(seat, w.n, nil)
-	return (&multiSeat{w: w, holder: h, handle: w.variant.New(h.observed, w.dir, w.options)}).step
+	return &multiSeat{w: w, holder: h, handle: w.variant.New(h.observed, w.dir, w.options)}
 }
 
 // Contends reports whether there are several sessions: each may ask for any lock.
@@ -86,7 +86,8 @@ type multiSeat struct {
 	handle recipes.MultiLock
 }
 
-func (j *multiSeat) step(ctx context.Context, due time.Duration) error {
+// Do implements [Step].
+func (j *multiSeat) Do(ctx context.Context, due time.Duration) error {
 	objects := j.w.draw(j.Rand)
 	names := make([]string, len(objects))
 	for i, object := range objects {

@@ -28,7 +28,7 @@ type requester struct {
 	mu   sync.Mutex // guards mine
 	mine []own      // znodes that it has created and not yet asked to delete
 
-	_ [8]byte // to whole cache lines, so that every requester starts with one
+	_ [48]byte // to whole cache lines, so that every requester starts with one
 }
 
 // created is the name prefix of the znodes that a session creates.
@@ -48,16 +48,19 @@ func (w *operations) Join(seat Seat) Step {
 	state.sessions++
 	if n := w.Int(outstanding); n > 1 {
 		j.free = make(chan struct{}, n)
-		return j.start
+		return StepFunc(j.start)
 	}
-	return func(ctx context.Context, due time.Duration) error {
-		var r request
-		j.draw(&r, due)
-		if j.carryOut(ctx, &r, &j.reply); r.Outcome == metrics.OK {
-			return nil
-		}
-		return j.meter.session.Err()
+	return j
+}
+
+// Do implements [Step] for a session with one request in flight at a time.
+func (j *requester) Do(ctx context.Context, due time.Duration) error {
+	var r request
+	j.draw(&r, due)
+	if j.carryOut(ctx, &r, &j.reply); r.Outcome == metrics.OK {
+		return nil
 	}
+	return j.meter.session.Err()
 }
 
 // request is an operation that has been drawn but not yet sent.

@@ -36,7 +36,7 @@ func TestTheWayOfAnItemThroughAQueue(t *testing.T) {
 				w, put, take := join(t, ens, c, history.Shard(0), metrics.NewFanout(1))
 				time.Sleep(time.Second)
 				for _, step := range []Step{put, put, take, put, take, take, take, take, take} { // five of the items were there before
-					if err := step(t.Context(), 500*time.Millisecond); err != nil {
+					if err := step.Do(t.Context(), 500*time.Millisecond); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -128,11 +128,11 @@ func TestAnItemThatIsInDoubtDoesNotWait(t *testing.T) {
 		ens, history := zktest.New(latency), metrics.NewHistory(1, nil)
 		w, put, take := join(t, ens, queueVariants()["fifo"], history.Shard(0), metrics.NewFanout(1))
 		for range 5 { // preloaded items
-			if err := take(t.Context(), 0); err != nil {
+			if err := take.Do(t.Context(), 0); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := put(t.Context(), 0); err != nil {
+		if err := put.Do(t.Context(), 0); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -142,7 +142,7 @@ func TestAnItemThatIsInDoubtDoesNotWait(t *testing.T) {
 			}
 			return zktest.Action{}
 		})
-		if err := take(ctx, 0); err != nil && !errors.Is(err, context.Canceled) {
+		if err := take.Do(ctx, 0); err != nil && !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
 		last := of(history, metrics.Take)[5]

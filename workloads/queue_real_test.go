@@ -64,7 +64,7 @@ func TestAQueueConservesItsItemsThroughFaults(t *testing.T) {
 						}
 						step := w.Join(Seat{ID: i, Session: s, Recorder: received{history.Shard(0), &taken}, Fanout: metrics.NewFanout(1).Shard(0), Origin: origin,
 							Rand: rand.New(rand.NewPCG(1, uint64(i)))})
-						for !closed(stop) && ctx.Err() == nil && step(ctx, origin.Now()) == nil {
+						for !closed(stop) && ctx.Err() == nil && step.Do(ctx, origin.Now()) == nil {
 						}
 						s.Close()
 					}

@@ -74,18 +74,18 @@ func (w *queue) Join(seat Seat) Step {
 	j.handle = w.variant.New(j.requests.observe(seat.Session, j.requests), w.path(j.object), o)
 	switch {
 	case w.produces(seat.ID):
-		return j.put
+		return StepFunc(j.put)
 	case w.claims():
 		claimer, ok := j.handle.(recipes.Claimer)
 		if !ok {
-			return func(context.Context, time.Duration) error {
+			return StepFunc(func(context.Context, time.Duration) error {
 				return fmt.Errorf("variant %s declares that it claims items, but cannot", w.variant.Name)
-			}
+			})
 		}
 		j.claimer = claimer
-		return j.claim
+		return StepFunc(j.claim)
 	}
-	return j.take
+	return StepFunc(j.take)
 }
 
 // begin returns the sample of an operation and its context.

@@ -80,7 +80,7 @@ func TestTheCostOfAnItemIsTheTheory(t *testing.T) {
 						before = fanout.Snapshot()
 					}
 					for _, step := range []Step{put, take} {
-						if err := step(t.Context(), 0); err != nil {
+						if err := step.Do(t.Context(), 0); err != nil {
 							t.Fatal(err)
 						}
 					}
@@ -123,7 +123,7 @@ func TestTheHistoryOfAQueue(t *testing.T) {
 					if i%3 == 2 {
 						step = take
 					}
-					if err := step(t.Context(), 0); err != nil {
+					if err := step.Do(t.Context(), 0); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -174,7 +174,7 @@ func TestAConsumerThatGetsNothing(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
 			for range 6 {
-				if err := take(ctx, 0); err != nil {
+				if err := take.Do(ctx, 0); err != nil {
 					t.Fatal(err)
 				}
 			}

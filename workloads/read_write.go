@@ -159,7 +159,7 @@ func (w *readWrite) Least() Cost { return queued(w.variant) }
 // Join gives the session its own lock handle.
 func (w *readWrite) Join(seat Seat) Step {
 	h := w.holder(seat, w.n, w.guarded)
-	return (&sharedSeat{holder: h, readers: w.readers, released: &w.released[h.object], handle: w.variant.New(h.observed, w.path(h.object), w.options)}).step
+	return &sharedSeat{holder: h, readers: w.readers, released: &w.released[h.object], handle: w.variant.New(h.observed, w.path(h.object), w.options)}
 }
 
 type sharedSeat struct {
@@ -170,7 +170,8 @@ type sharedSeat struct {
 	afterHold func(ctx context.Context, g recipes.Grant) // nil: nothing to do
 }
 
-func (j *sharedSeat) step(ctx context.Context, due time.Duration) error {
+// Do implements [Step].
+func (j *sharedSeat) Do(ctx context.Context, due time.Duration) error {
 	get, give, ask, last := metrics.Acquire, metrics.Release, j.handle.AcquireWrite, &j.released.any
 	if draw(j.readers, j.Rand) == metrics.ReadAcquire { // only a writer's release lets in a reader
 		get, give, ask, last = metrics.ReadAcquire, metrics.ReadRelease, j.handle.AcquireRead, &j.released.writer

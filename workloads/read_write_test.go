@@ -144,7 +144,7 @@ func TestDeadlinesOfAReadWriteLock(t *testing.T) {
 				st := newStand(t, latency, c.of(NewReadWrite), 2)
 				roles(st, first, 1-first)
 				st.drive(1, 0, 1)
-				st.steps[1](context.Background(), st.origin.Now()) // free again
+				st.steps[1].Do(context.Background(), st.origin.Now()) // free again
 				var outcomes []metrics.Outcome
 				for _, s := range st.end() {
 					if s.Session == 1 && (s.Op == metrics.Acquire || s.Op == metrics.ReadAcquire) {

@@ -64,18 +64,18 @@ func (w *replays) Join(seat Seat) Step {
 	j := &player{Seat: seat, w: w, client: &w.clients[seat.ID], sent: make(chan struct{}, 1)}
 	items := w.items(seat.ID)
 	if len(items) == 0 {
-		return func(context.Context, time.Duration) error { return nil }
+		return StepFunc(func(context.Context, time.Duration) error { return nil })
 	}
 	first := !j.client.joined
 	j.client.joined = true
 	if old := seat.Session; first {
 		if it := items[0]; it.Kind != replay.Resume || it.Timeout != 0 && it.Timeout != old.Timeout() {
 			j.client.pending.Go(func() { old.Close() })
-			return j.step
+			return j
 		}
 	}
 	j.use(seat.Session)
-	return j.step
+	return j
 }
 
 // use makes the session the client's.
@@ -110,8 +110,8 @@ func (p *played) Receives(at time.Time) {
 	p.w.fidelity.events.Add(1)
 }
 
-// step does what is due next. It returns an error if the session has ended by itself.
-func (j *player) step(ctx context.Context, due time.Duration) error {
+// Do does what is due next. It returns an error if the session has ended by itself.
+func (j *player) Do(ctx context.Context, due time.Duration) error {
 	r, it := j.w.take(j.ID)
 	switch it.Kind {
 	case replay.Open, replay.Resume:

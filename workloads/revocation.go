@@ -110,11 +110,11 @@ func (w *revocation) Join(seat Seat) Step {
 	h := w.holder(seat, w.n, w.guarded)
 	handle := w.variant.New(h.observed, w.path(h.object), w.options)
 	if w.revokes(seat.ID) {
-		return (&revokerSeat{holder: h, handle: handle}).step
+		return &revokerSeat{holder: h, handle: handle}
 	}
 	j := &sharedSeat{holder: h, readers: w.readers, released: &w.released[h.object], handle: handle}
 	j.afterHold = j.recordNotice
-	return j.step
+	return j
 }
 
 // recordNotice records that the holder has noticed its revocation.
@@ -135,9 +135,9 @@ type revokerSeat struct {
 // idle is the pause of a revoker that finds no holder.
 const idle = 5 * time.Millisecond
 
-// step revokes the current holders one after the other and waits until each is gone. A revocation is due when the holders were found: the time
+// Do revokes the current holders one after the other and waits until each is gone. A revocation is due when the holders were found: the time
 // spent looking for one says nothing about the recipe.
-func (j *revokerSeat) step(run context.Context, due time.Duration) error {
+func (j *revokerSeat) Do(run context.Context, due time.Duration) error {
 	ctx, cancel := within(run, j.deadline)
 	defer cancel()
 	for {

@@ -29,7 +29,7 @@ func (st *stand) revoking(t *testing.T, revokers, rounds int) {
 	for i := range st.seats[revokers:] {
 		holding.Go(func() {
 			for ctx.Err() == nil {
-				if err := st.steps[revokers+i](ctx, st.origin.Now()); err != nil {
+				if err := st.steps[revokers+i].Do(ctx, st.origin.Now()); err != nil {
 					t.Errorf("holder %d: %v", i, err)
 				}
 			}
@@ -99,7 +99,7 @@ func TestDeadlinesOfARevocation(t *testing.T) {
 		c.Deadline = 500 * time.Millisecond
 		st := newStand(t, latency, c.of(NewRevocation), 2)
 		began := time.Now()
-		st.steps[0](t.Context(), st.origin.Now())
+		st.steps[0].Do(t.Context(), st.origin.Now())
 		if took := time.Since(began); took < c.Deadline || took > c.Deadline+50*time.Millisecond {
 			t.Errorf("a revoker that found nobody took %v, want its deadline of %v", took, c.Deadline)
 		}
@@ -108,7 +108,7 @@ func TestDeadlinesOfARevocation(t *testing.T) {
 		if _, err := lock.AcquireWrite(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		st.steps[0](t.Context(), st.origin.Now())
+		st.steps[0].Do(t.Context(), st.origin.Now())
 		var outcomes []metrics.Outcome
 		for s := range st.history.All() {
 			if s.Op == metrics.Revoke {

@@ -125,14 +125,14 @@ func (w *semaphore) Join(seat Seat) Step {
 		}
 		return grants[0], nil
 	}
-	return func(ctx context.Context, due time.Duration) error {
+	return StepFunc(func(ctx context.Context, due time.Duration) error {
 		if g, granted := j.acquire(ctx, metrics.Acquire, due, nil, ask); granted {
 			j.hold(ctx, g)
 			j.protect(ctx, g)
 			j.release(ctx, metrics.Release, g, func(time.Duration) {}, handle.Release)
 		}
 		return j.Session.Err()
-	}
+	})
 }
 
 // Inspect records for each semaphore whether a znode is left, and for each permit whether it can be acquired.

@@ -75,7 +75,7 @@ func TestDeadlinesOfASemaphore(t *testing.T) {
 		c.Values["hold"], c.Deadline = constant(time.Second), 500*time.Millisecond
 		st := newStand(t, latency, c.of(NewSemaphore), 4)
 		st.drive(1, seats(4)...)
-		st.steps[3](context.Background(), st.origin.Now())
+		st.steps[3].Do(context.Background(), st.origin.Now())
 		outcomes := map[metrics.Outcome]int{}
 		for _, s := range st.end() {
 			if s.Op == metrics.Acquire {
@@ -141,7 +141,7 @@ func TestDefectsOfSemaphoresAreCaughtUnderLoad(t *testing.T) {
 				for i := range 5 {
 					wait.Go(func() {
 						for range 5 {
-							st.steps[i](ctx, st.origin.Now())
+							st.steps[i].Do(ctx, st.origin.Now())
 						}
 					})
 				}

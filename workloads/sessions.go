@@ -61,14 +61,14 @@ type opener struct {
 // Join returns the client's step.
 func (w *sessions) Join(seat Seat) Step {
 	j := &opener{Seat: seat, w: w, state: &w.before[seat.ID]}
-	return j.step
+	return j
 }
 
 // held returns the path of one of a client's znodes.
 func (j *opener) held(i int) string { return fmt.Sprintf("%s/held-%d-%d", j.w.path(0), j.ID, i) }
 
-// step is the life of one session. The session that the client starts with is closed first and not measured.
-func (j *opener) step(ctx context.Context, due time.Duration) error {
+// Do is the life of one session. The session that the client starts with is closed first and not measured.
+func (j *opener) Do(ctx context.Context, due time.Duration) error {
 	if j.s == nil {
 		j.Session.Close()
 	}

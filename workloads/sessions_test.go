@@ -96,7 +96,7 @@ func TestSessionsThatExpire(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			st := sessionsStand(t, 1, time.Minute, 1)
 			time.AfterFunc(c.after, func() { st.ens.Expire(st.ens.Sessions()[0]) })
-			if err := st.steps[0](t.Context(), 0); err == nil {
+			if err := st.steps[0].Do(t.Context(), 0); err == nil {
 				t.Errorf("%s: the step does not say that the session is over", sentence)
 			}
 			st.end()

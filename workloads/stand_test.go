@@ -93,7 +93,7 @@ func (st *stand) start(wait *sync.WaitGroup, seat, times int, pause time.Duratio
 	wait.Go(func() {
 		time.Sleep(pause)
 		for range times {
-			if err := st.steps[seat](context.Background(), st.origin.Now()); err != nil {
+			if err := st.steps[seat].Do(context.Background(), st.origin.Now()); err != nil {
 				st.t.Errorf("seat %d: %v", seat, err)
 			}
 		}

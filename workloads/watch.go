@@ -186,8 +186,7 @@ func (w *watchLoad) StillWaiting(at time.Duration, r metrics.Recorder) {
 // Join returns the session's step: session 0 changes the znode, the others watch it.
 func (w *watchLoad) Join(seat Seat) Step {
 	if seat.ID == 0 {
-		j := &watchWriter{Seat: seat, w: w, s: seat.observed()}
-		return j.step
+		return &watchWriter{Seat: seat, w: w, s: seat.observed()}
 	}
 	j := &watcherSeat{Seat: seat, w: w, state: &w.watchers[seat.ID]}
 	h := &heard{seat.meter(), &j.received}

@@ -92,7 +92,7 @@ func (v watchedServers) run(t *testing.T, variant Variant, dir string) *watchRun
 		}
 		watchers.Go(func() {
 			for over := false; !over; { // once more after the cut: a step records what the watcher still waits for
-				if over = ctx.Err() != nil; step(ctx, r.origin.Now()) != nil {
+				if over = ctx.Err() != nil; step.Do(ctx, r.origin.Now()) != nil {
 					return
 				}
 			}
@@ -106,7 +106,7 @@ func (v watchedServers) run(t *testing.T, variant Variant, dir string) *watchRun
 // change makes a change.
 func (r *watchRun) change() {
 	r.t.Helper()
-	if err := r.writer(r.t.Context(), r.origin.Now()); err != nil {
+	if err := r.writer.Do(r.t.Context(), r.origin.Now()); err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -212,8 +212,8 @@ type watchWriter struct {
 	s zk.Session
 }
 
-// step makes one change. In a closed loop it then waits until all watchers have the event and watch again.
-func (j *watchWriter) step(ctx context.Context, due time.Duration) error {
+// Do makes one change. In a closed loop it then waits until all watchers have the event and watch again.
+func (j *watchWriter) Do(ctx context.Context, due time.Duration) error {
 	if j.w.writer.zxid == 0 {
 		j.until(ctx, j.w.allArmed())
 	}

@@ -35,7 +35,7 @@ func (st *stand) watched(do func()) {
 		seat := i + 1
 		watchers.Go(func() {
 			for ctx.Err() == nil {
-				if st.steps[seat](ctx, st.origin.Now()) != nil && ctx.Err() == nil {
+				if st.steps[seat].Do(ctx, st.origin.Now()) != nil && ctx.Err() == nil {
 					st.seats[seat].Session = st.ens.Dial()
 					st.steps[seat] = st.work.Join(st.seats[seat])
 				}
@@ -53,7 +53,7 @@ func (st *stand) watched(do func()) {
 func (st *stand) change(times int) {
 	st.t.Helper()
 	for range times {
-		if err := st.steps[0](st.t.Context(), st.origin.Now()); err != nil {
+		if err := st.steps[0].Do(st.t.Context(), st.origin.Now()); err != nil {
 			st.t.Error(err)
 		}
 	}
@@ -195,16 +195,16 @@ func TestTheNoteTellsOfWatchersWithoutAWatch(t *testing.T) {
 		st := watchStand(t, latency, Watchers().Variants[0], 2, false)
 		var away atomic.Bool
 		watch := st.steps[1]
-		st.steps[1] = func(ctx context.Context, due time.Duration) error {
+		st.steps[1] = StepFunc(func(ctx context.Context, due time.Duration) error {
 			if away.Load() {
 				time.Sleep(time.Minute)
 				return nil
 			}
-			if err := watch(ctx, due); !away.Load() {
+			if err := watch.Do(ctx, due); !away.Load() {
 				return err
 			}
 			return nil
-		}
+		})
 		st.watched(func() {
 			st.change(2)
 			away.Store(true)
@@ -268,7 +268,7 @@ func TestARequestAtTheCut(t *testing.T) {
 					}
 					return zktest.Action{}
 				})
-				st.steps[0](ctx, st.origin.Now())
+				st.steps[0].Do(ctx, st.origin.Now())
 				time.Sleep(time.Minute)
 				n := 0
 				for _, s := range st.end() {

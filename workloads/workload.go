@@ -67,10 +67,19 @@ type CutAt time.Duration
 
 func (c CutAt) Error() string { return fmt.Sprintf("the run cut it at %v", time.Duration(c)) }
 
-// Step does one unit of work that was due at an offset from the origin, records it, and returns when the session is free again. It returns an error
+// Step is the work of a session. Do does one unit of it that was due at an offset from the origin, records it, and returns when the session is free again. It returns an error
 // if the session is over and the seat needs a new one; ErrEnded if the step has ended the session on purpose. Everything else that goes wrong is in
 // the samples.
-type Step func(ctx context.Context, due time.Duration) error
+type Step interface {
+	Do(ctx context.Context, due time.Duration) error
+}
+
+// StepFunc is a Step made of a function. That is one more place in memory for each session than a Step that is the state of the session itself: with
+// thousands of sessions, it is cold whenever it is needed.
+type StepFunc func(ctx context.Context, due time.Duration) error
+
+// Do calls f.
+func (f StepFunc) Do(ctx context.Context, due time.Duration) error { return f(ctx, due) }
 
 // within returns ctx with the deadline of one operation; 0: no deadline.
 func within(ctx context.Context, deadline time.Duration) (context.Context, context.CancelFunc) {

@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"time"
 
@@ -26,7 +27,7 @@ func (c *Cell) seat(i int) *seat {
 	}
 	s.Open = s.open
 	s.Rand = s.draws.Seed(c.Profile.Seed, c.Repetition, id, plan.WorkStream)
-	s.recorder = c.recorder(i)
+	s.records = c.records[i%len(c.records)]
 	s.Recorder = &s.recorder
 	s.Standing = &s.standing
 	c.standings.Join(id, s.Standing)
@@ -39,18 +40,21 @@ func (c *Cell) seat(i int) *seat {
 	s.OpenFor = s.openFor
 	s.arrivals = c.arrivals(r, id, s.loopOpen, false)
 	if !s.loopOpen {
-		s.pausing.of, s.eager = &c.pauses, c.Profile.Think.Average() == 0 && !plan.Finite(c.work)
+		s.may, s.eager = true, c.Profile.Think.Average() == 0 && !plan.Finite(c.work)
 	}
 	return s
 }
 
-// recorder returns the recorder of seat i.
-func (c *Cell) recorder(i int) recorder {
-	figures := c.collector.Shard(i)
-	if c.run.Blocks != nil {
-		figures = metrics.Tee(figures, c.run.Blocks)
+// newRecords returns one per CPU. Seat i uses the one with the number i modulo their number.
+func (c *Cell) newRecords() []*records {
+	all := make([]*records, runtime.GOMAXPROCS(0))
+	for i := range all {
+		all[i] = &records{figures: c.collector.Shard(i), history: c.history.Shard(i), cutAt: &c.cutAt, pauses: &c.pauses}
+		if c.run.Blocks != nil {
+			all[i].figures = metrics.Tee(all[i].figures, c.run.Blocks)
+		}
 	}
-	return recorder{figures: figures, history: c.history.Shard(i), cutAt: &c.cutAt}
+	return all
 }
 
 // paced reports whether the session gets part of the rate of an open loop.

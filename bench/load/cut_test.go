@@ -27,7 +27,7 @@ func TestRecorder(t *testing.T) {
 		var cutAt atomic.Int64
 		cutAt.Store(c.cutAt)
 		part := metrics.Sample{Op: metrics.Enqueue}
-		(&recorder{figures: &figures, history: &history, cutAt: &cutAt}).Record(c.given, part)
+		(&recorder{records: &records{figures: &figures, history: &history, cutAt: &cutAt}}).Record(c.given, part)
 		var got []metrics.Outcome
 		for _, s := range figures {
 			got = append(got, s.Outcome)

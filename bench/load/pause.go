@@ -19,9 +19,9 @@ type pauses struct{ count, length atomic.Int64 }
 
 // pausing knows whether the last step of a session failed.
 type pausing struct {
-	ended atomic.Uint32 // how the operations of the current step ended, so far: one of the constants below
-	pause time.Duration // after the last step; 0 if it did not fail
-	of    *pauses       // nil: the session does not pause
+	ended  atomic.Uint32 // how the operations of the current step ended, so far: one of the constants below
+	may    bool          // the session pauses
+	failed uint8         // steps that failed, one after the other until now; no further ones are counted once the pause is the longest
 }
 
 const (
@@ -40,17 +40,23 @@ func (p *pausing) note(o metrics.Outcome) {
 	}
 }
 
-// next sets how long to pause after the step that has ended.
-func (p *pausing) next() {
-	switch {
-	case p.ended.Swap(noneEnded) != noneSucceeded:
-		p.pause = 0
+// next takes the end of a step into account, and counts the pause that follows.
+func (p *pausing) next(of *pauses) {
+	if p.ended.Swap(noneEnded) != noneSucceeded {
+		p.failed = 0
 		return
-	case p.pause == 0:
-		p.pause = firstPause
-	default:
-		p.pause = min(2*p.pause, lastPause)
 	}
-	p.of.count.Add(1)
-	p.of.length.Add(int64(p.pause))
+	if p.pause() < lastPause {
+		p.failed++
+	}
+	of.count.Add(1)
+	of.length.Add(int64(p.pause()))
+}
+
+// pause returns how long to pause after the last step; 0 if it did not fail.
+func (p *pausing) pause() time.Duration {
+	if p.failed == 0 {
+		return 0
+	}
+	return min(firstPause<<(p.failed-1), lastPause)
 }

@@ -131,13 +131,13 @@ func InParallel(n, atOnce int, do func(int)) {
 
 // seat carries out what one simulated client does in a cell, over one or more successive sessions.
 type seat struct {
-	// The fields that every step uses come first: with thousands of sessions, their cache lines are cold by the time of the next step.
+	// What every step uses is in the first cache line: with thousands of sessions, it is cold by the time of the next step.
 	recorder
 	standing metrics.Standing
 	draws    plan.Source // of Rand
-	first    *countdown  // counts this seat's first turn; nil after it
+	begun    bool        // it has had its first turn
+	eager    bool        // a closed loop without think time, and without an end of its own
 	loopOpen bool
-	eager    bool // a closed loop without think time, and without an end of its own
 	stays    bool // it works until the cell is cut, because sessions driven by the rate may still make work for it
 
 	workloads.Seat
@@ -145,7 +145,8 @@ type seat struct {
 	arrivals plan.Arrivals
 	passes   bool // others take what it puts
 	clients  *sessionPool
-	place    int // of its session in the pool
+	place    int        // of its session in the pool
+	first    *countdown // of the first turns of all seats
 }
 
 // run does the seat's work until stop closes (nothing new is offered from then on) or ctx ends (in-flight work is cut). In an open loop, work that was due
@@ -207,12 +208,12 @@ func (s *seat) steps(all, ctx context.Context, stop <-chan struct{}, step worklo
 	origin := s.Origin // in a cache line of s that nothing else here needs
 	for {
 		s.Standing.Waits() // unless the workload knows better
-		err := step(ctx, due)
+		err := step.Do(ctx, due)
 		cut := all.Err() != nil
-		if !cut && s.pausing.of != nil { // work that was cut has not failed
-			s.pausing.next()
+		if !cut && s.may { // work that was cut has not failed
+			s.pausing.next(s.pauses)
 		}
-		if err != nil || cut || !s.eager || s.pausing.pause > 0 || s.first != nil || IsClosed(stop) {
+		if err != nil || cut || !s.eager || !s.begun || s.failed > 0 || IsClosed(stop) {
 			return err
 		}
 		due = origin.Now()
@@ -225,8 +226,8 @@ func (s *seat) next(now time.Duration) time.Duration {
 	if !s.eager {
 		due = s.arrivals.Next(now)
 	}
-	if s.pausing.pause > 0 {
-		due = max(due, now+s.pausing.pause)
+	if pause := s.pause(); pause > 0 {
+		due = max(due, now+pause)
 	}
 	return due // in an open loop it may have passed
 }
@@ -239,9 +240,9 @@ func (s *seat) finished() bool {
 
 // turn counts the seat's first turn.
 func (s *seat) turn() {
-	if s.first != nil {
+	if !s.begun {
+		s.begun = true
 		s.first.count()
-		s.first = nil
 	}
 }
 

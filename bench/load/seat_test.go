@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/metrics"
@@ -42,6 +43,14 @@ func TestSessionsOpenedAtTheCutAreInterrupted(t *testing.T) {
 			t.Errorf("cut %v: %v, interrupted %v", cut, err, fresh.interrupted)
 		}
 		cancel()
+	}
+}
+
+// What every step uses of a seat is one cache line, and seats are whole ones, so that each starts with one.
+func TestAStepUsesOneCacheLineOfItsSeat(t *testing.T) {
+	var s seat
+	if unsafe.Sizeof(uintptr(0)) == 8 && (unsafe.Offsetof(s.Seat) != 64 || unsafe.Sizeof(s)%64 != 0) {
+		t.Errorf("what steps use takes %d bytes, want 64; a seat %d, want a multiple of that", unsafe.Offsetof(s.Seat), unsafe.Sizeof(s))
 	}
 }
 

@@ -167,7 +167,7 @@ func sit(ctx context.Context, stop <-chan struct{}, ens *zktest.Ensemble, w work
 				return
 			default:
 			}
-			if step(ctx, seat.Origin.Now()) != nil {
+			if step.Do(ctx, seat.Origin.Now()) != nil {
 				break
 			}
 		}
