@@ -24,7 +24,7 @@ import (
 func main() {
 	servers := flag.String("servers", "", "host:port, comma separated; none starts a local ensemble of three servers")
 	runs := flag.Int("runs", 5, "how often each generator does each piece of work")
-	length := flag.Duration("for", 10*time.Second, "how long each loop of a recipe, and each 'zkbench run' beside it, is measured; at least 1s")
+	length := flag.Duration("for", 6*time.Second, "how long each loop of a recipe, and each 'zkbench run' beside it, is measured; at least 1s")
 	only := flag.String("only", "", "only the pieces of work whose title contains this")
 	update := flag.String("update", "", "write the table into this document")
 	elsewhere := flag.String("yardstick", "../shared/yardstick", "module with the commands floor and gozk, instead of our own; if it is there")

@@ -9,7 +9,7 @@ import (
 // table returns the Markdown of all figures, and how many limits were missed.
 func table(all []measured, runs int) (text string, missed int) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Medians of %d runs, the generators in turn; in brackets the ratio of medians to the floor.\n\n", runs)
+	fmt.Fprintf(&b, "Medians of %d runs, the generators in turn; in brackets the ratio of medians to the floor; 'again' is that of a second floor like the first.\n\n", runs)
 	b.WriteString("| work | figure | floor | go-zookeeper/zk | zkbench | limit | |\n|---|---|---|---|---|---|---|\n")
 	for _, m := range all {
 		for i, f := range m.figures {
@@ -35,6 +35,9 @@ func (f figure) cell(v map[string][]float64, generator string) string {
 		return "-"
 	}
 	text := number(median(v[generator])) + " " + f.unit
+	if generator == "floor" && len(v[again]) > 0 {
+		text += fmt.Sprintf(" (again: %.2f)", median(v[again])/median(v["floor"]))
+	}
 	if len(v["floor"]) > 0 && generator != "floor" {
 		text += fmt.Sprintf(" (%.2f)", median(v[generator])/median(v["floor"]))
 	}
