@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/metrics"
@@ -56,6 +57,43 @@ func TestOperationsCostWhatTheoryHas(t *testing.T) {
 					}
 				}
 			})
+		})
+	}
+}
+
+// A request of a closed loop starts when it is due, however long its znode takes to be chosen; with several in flight, when it may be sent. One of an open loop
+// starts late. Each ends when its reply has come.
+func TestWhenRequestsStart(t *testing.T) {
+	const late = 5 * time.Millisecond
+	for _, c := range []struct {
+		outstanding int
+		open        bool
+		due, start  time.Duration
+	}{{1, false, 0, 0}, {1, true, 0, late}, {2, false, late, late}, {2, true, 0, late}} {
+		synctest.Test(t, func(t *testing.T) {
+			v, _ := OperationMixes().Find("persistent")
+			load := cell(1, profiles.Values{"mix": profiles.Shares("get 1"), "depth": 1, "fan_out": 3, "outstanding": c.outstanding})
+			load.Open = c.open
+			w, err := v.New(load, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			st := newStand(t, latency, w, 1)
+			time.Sleep(late)
+			due := st.origin.Now() - late
+			if err := st.steps[0].Do(t.Context(), due); err != nil {
+				t.Fatal(err)
+			}
+			w.(Pipelined).Await(0)
+			for s := range st.history.All() {
+				if s.Due-due != c.due || s.Start-due != c.start || s.End-due != late+latency.OpLatency {
+					t.Errorf("%+v: due %v, from %v to %v, want to %v", c, s.Due-due, s.Start-due, s.End-due, late+latency.OpLatency)
+				}
+			}
+			if st.history.Len() != 1 {
+				t.Errorf("%+v: %d samples, want 1", c, st.history.Len())
+			}
+			st.seats[0].Session.Close()
 		})
 	}
 }

@@ -205,7 +205,7 @@ func TestZxidsThroughTwoObservers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if last := len(below) - 1; c.Czxid == 0 || len(below) != i+1 || below[last] != c.Czxid || above[last] != c.Czxid || i%2 == 1 && mine.Zxid != c.Czxid {
+		if last := len(below) - 1; c.Czxid == 0 || len(below) != i+1 || below[last] != c.Czxid || above[last] != c.Czxid || i%2 == 1 && (mine.Zxid != c.Czxid || mine.End.IsZero()) {
 			t.Errorf("create %d of transaction %d: %v below, %v above, %d for the caller", i, c.Czxid, below, above, mine.Zxid)
 		}
 	}
