@@ -67,9 +67,9 @@ type CutAt time.Duration
 
 func (c CutAt) Error() string { return fmt.Sprintf("the run cut it at %v", time.Duration(c)) }
 
-// Step is the work of a session. Do does one unit of it that was due at an offset from the origin, records it, and returns when the session is free again. It returns an error
-// if the session is over and the seat needs a new one; ErrEnded if the step has ended the session on purpose. Everything else that goes wrong is in
-// the samples.
+// Step is the work of a session. Do does one unit of it that was due at an offset from the origin, records it, and returns when the session is free
+// again. It returns an error if the session is over and the seat needs a new one; ErrEnded if the step has ended the session on purpose. Everything
+// else that goes wrong is in the samples.
 type Step interface {
 	Do(ctx context.Context, due time.Duration) error
 }

@@ -39,7 +39,7 @@ type Cell struct {
 	clients       sessionPool
 	accounts      accounts
 	pauses        pauses
-	records       []*records
+	records       []*records // of all sessions, in shards
 	standings     *metrics.Standings
 	set           time.Time     // when the setup of the cell started
 	sharers       int           // sessions that the rate of an open loop is spread over

@@ -21,13 +21,13 @@ func (c *Cell) seat(i int) *seat {
 	s := &seat{
 		Seat: workloads.Seat{
 			ID: id, Session: c.clients.sessions[i], Origin: c.origin, Fanout: c.fanout.Shard(i),
-			Calls: c.calls[i%len(c.calls)],
+			Calls: ofSeat(c.calls, i),
 		},
 		clients: &c.clients, place: i, work: c.work, loopOpen: c.Open() && c.paced(id), first: c.first,
 	}
 	s.Open = s.open
 	s.Rand = s.draws.Seed(c.Profile.Seed, c.Repetition, id, plan.WorkStream)
-	s.records = c.records[i%len(c.records)]
+	s.records = ofSeat(c.records, i)
 	s.Recorder = &s.recorder
 	s.Standing = &s.standing
 	c.standings.Join(id, s.Standing)
@@ -45,16 +45,24 @@ func (c *Cell) seat(i int) *seat {
 	return s
 }
 
-// newRecords returns one per CPU. Seat i uses the one with the number i modulo their number.
-func (c *Cell) newRecords() []*records {
-	all := make([]*records, runtime.GOMAXPROCS(0))
-	for i := range all {
-		all[i] = &records{figures: c.collector.Shard(i), history: c.history.Shard(i), cutAt: &c.cutAt, pauses: &c.pauses}
-		if c.run.Blocks != nil {
-			all[i].figures = metrics.Tee(all[i].figures, c.run.Blocks)
-		}
+// perCPU makes one of something that seats share for each CPU.
+func perCPU[T any](make func(i int) T) (all []T) {
+	for i := range runtime.GOMAXPROCS(0) {
+		all = append(all, make(i))
 	}
 	return all
+}
+
+// ofSeat returns the one that seat i uses.
+func ofSeat[T any](all []T, i int) T { return all[i%len(all)] }
+
+// newRecords returns the records with number i.
+func (c *Cell) newRecords(i int) *records {
+	figures := c.collector.Shard(i)
+	if c.run.Blocks != nil {
+		figures = metrics.Tee(figures, c.run.Blocks)
+	}
+	return &records{figures: figures, history: c.history.Shard(i), cutAt: &c.cutAt, pauses: &c.pauses}
 }
 
 // paced reports whether the session gets part of the rate of an open loop.

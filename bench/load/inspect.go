@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -43,15 +42,6 @@ type calls struct {
 
 // lastWithin is how exactly the end of the last call is known, so that it need not be written down for each.
 const lastWithin = 100 * time.Millisecond
-
-// newCalls returns one per CPU. Seat i uses the one with the number i modulo their number.
-func newCalls(c *Cell) []*calls {
-	all := make([]*calls, runtime.GOMAXPROCS(0))
-	for i := range all {
-		all[i] = &calls{cell: c}
-	}
-	return all
-}
 
 // Begins implements [workloads.Calls].
 func (c *calls) Begins() { c.begun.Add(1) }

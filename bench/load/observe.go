@@ -44,7 +44,8 @@ func New(r *Run, t *target.Target, c Config) (*Cell, error) {
 	cell := &Cell{Config: c, run: r, target: t, dir: Dir(t.Root, c.Number), collector: metrics.NewCollector(0), history: metrics.NewHistory(0, spill.NewRoom(r.Out.Path(), 0)),
 		fanout: metrics.NewFanout(0), trips: metrics.NewLongTrips(spill.NewRoom(r.Out.Path(), tripsInMemory)), standings: metrics.NewStandings(c.Sessions), set: time.Now()}
 	cell.clients.links.all.Silent = c.Driver != nil // a driver says when what a session holds is unreliable, not when it has a connection
-	cell.calls, cell.records = newCalls(cell), cell.newRecords()
+	cell.calls = perCPU(func(int) *calls { return &calls{cell: cell} })
+	cell.records = perCPU(cell.newRecords)
 	load := c.Load(cell.dir)
 	load.Shared = !r.Share.Whole()
 	if d := c.Driver; d != nil {

@@ -38,6 +38,19 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// A second floor is shown beside the first, and decides nothing.
+func TestTheFloorAgain(t *testing.T) {
+	f := figure{unit: "us", limit: 1.15}
+	v := map[string][]float64{"floor": {10, 12, 11}, again: {12.1, 12.1, 9}, "native": {12, 12, 12}}
+	if got, want := f.cell(v, "floor"), "11.0 us (again: 1.10)"; got != want || !f.kept(v) {
+		t.Errorf("cell = %q, kept %v; want %q, true", got, f.kept(v), want)
+	}
+	delete(v, again)
+	if got, want := f.cell(v, "floor"), "11.0 us"; got != want {
+		t.Errorf("without a second floor: %q, want %q", got, want)
+	}
+}
+
 func TestInsert(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "doc.md")
 	write := func(text string) {
