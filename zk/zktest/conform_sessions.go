@@ -26,7 +26,7 @@ var sessionPromises = []promise{
 		s := p.session()
 		e, q := p.create(s, p.root+"/e", "", zk.Ephemeral), p.create(s, p.root+"/e-", "", zk.EphemeralSequential)
 		keep := p.create(s, p.root+"/p", "", zk.Persistent)
-		p.must(p.s.Sync(p.ctx, p.root))
+		p.catchUp(p.s)
 		w := p.getW(p.s, e.Path)
 		p.must(s.Close())
 		p.fires(w, zk.EventDeleted, e.Path)

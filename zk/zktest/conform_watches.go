@@ -111,7 +111,7 @@ var watchPromises = []promise{
 		var watches []*zk.Watch
 		for range 5 {
 			s := p.session()
-			p.must(s.Sync(p.ctx, path))
+			p.catchUp(s)
 			watches = append(watches, p.getW(s, path))
 		}
 		p.set(p.s, path, "1")
@@ -123,7 +123,6 @@ var watchPromises = []promise{
 		const children = 100
 		writer, path := p.session(), p.root+"/q"
 		p.create(p.s, path, "", zk.Persistent)
-		p.must(p.s.Sync(p.ctx, path))
 		next := make(chan int) // each create races with one read
 		var wg sync.WaitGroup
 		wg.Go(func() {

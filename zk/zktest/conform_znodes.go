@@ -199,12 +199,12 @@ var znodePromises = []promise{
 		wg.Wait()
 		equal(p, "distinct names", len(seen), workers*rounds)
 	}},
-	{"after Sync a session sees what another has done", nil, func(p *probe) {
+	{"after CatchUp a session sees what another has done", nil, func(p *probe) {
 		other := p.session()
 		for i := range 10 {
 			path := fmt.Sprintf("%s/%d", p.root, i)
 			p.create(other, path, "", zk.Persistent)
-			equal(p, "exists after sync", p.exists(p.s, path), true)
+			equal(p, "exists after CatchUp", p.exists(p.s, path), true)
 		}
 	}},
 }

@@ -168,10 +168,16 @@ func (p *probe) set(s zk.Session, path, data string) zk.Stat {
 	return st
 }
 
+// catchUp lets s see what other sessions have done.
+func (p *probe) catchUp(s zk.Session) {
+	p.Helper()
+	p.must(zk.CatchUp(p.ctx, s, p.root))
+}
+
 // exists reports whether a znode exists, after s has caught up.
 func (p *probe) exists(s zk.Session, path string) bool {
 	p.Helper()
-	p.must(s.Sync(p.ctx, path))
+	p.catchUp(s)
 	_, ok, err := s.Exists(p.ctx, path)
 	p.must(err)
 	return ok
