@@ -143,14 +143,14 @@ func (s *shard) Record(m Sample, parts ...Sample) {
 		to = &s.active.steady
 	}
 	ended := steady.Ended(m)
-	s.file(to, m, ended)
-	for _, p := range parts {
-		s.file(to, p, ended)
+	s.file(to, &m, ended)
+	for i := range parts {
+		s.file(to, &parts[i], ended)
 	}
 }
 
 // file adds a sample. A success that ended in the steady phase is counted as done there, wherever the sample is filed.
-func (s *shard) file(to *table, m Sample, ended bool) {
+func (s *shard) file(to *table, m *Sample, ended bool) {
 	to.add(m)
 	if op, outcome := known(m); ended && outcome == OK {
 		s.active.steady.done[op]++
@@ -173,7 +173,7 @@ type table struct {
 	done       [Ops]int64
 }
 
-func (t *table) add(m Sample) {
+func (t *table) add(m *Sample) {
 	op, outcome := known(m)
 	t.outcomes[op][outcome]++
 	unserved := outcome.unserved()

@@ -179,7 +179,7 @@ func (s *Set) AddDone(op Op, n int64) { s.done[op] += n }
 
 // Add counts one sample, as a Collector does for many sessions.
 func (s *Set) Add(m Sample) {
-	op, outcome := known(m)
+	op, outcome := known(&m)
 	s.outcomes[op][outcome]++
 	unserved := outcome.unserved()
 	if outcome != OK && (!unserved || !op.Has(Response)) {
@@ -201,7 +201,7 @@ func (s *Set) at(k Key) *Histogram {
 }
 
 // known files a sample of an unknown operation or outcome under none and failed: such a sample is counted, but enters no histogram.
-func known(m Sample) (Op, Outcome) {
+func known(m *Sample) (Op, Outcome) {
 	if m.Op >= ops || m.Outcome >= outcomes {
 		return OpNone, Failed
 	}

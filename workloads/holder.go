@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/zkbench/zkbench/metrics"
@@ -169,6 +170,7 @@ type holder struct {
 	holdFor  func(*rand.Rand) time.Duration // how long a grant is held
 	guarded  *guarded                       // what the grant protects
 	place    int64                          // of the last grant, in the order that guarded keeps
+	open     bool                           // the loop is open
 	shared   bool                           // another process may issue the release that lets this session in
 	observed zk.Session                     // the session, observed by the tracker
 	timeout  *sharedTimeout                 // of releases
@@ -176,24 +178,25 @@ type holder struct {
 
 // sharedTimeout lends contexts that end after a while, each to the calls of many sessions: a context of its own would cost each call a timer and five
 // allocations, and one for each session would be cold memory. It is safe for concurrent use.
-type sharedTimeout struct {
-	mu    sync.Mutex
-	ctx   context.Context
-	until time.Time // when ctx ends
+type sharedTimeout struct{ last atomic.Pointer[lent] }
+
+// lent is a context, and when it ends.
+type lent struct {
+	context.Context
+	until time.Time
 }
 
 // atLeast returns a context that ends at least d from now and, if all calls ask for the same d, at most a quarter later. It has the values of the ctx of this
 // or an earlier call, and does not end with it.
-func (s *sharedTimeout) atLeast(ctx context.Context, d time.Duration) context.Context {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if now := time.Now(); s.ctx == nil || s.until.Sub(now) < d {
-		s.until = now.Add(d + d/4)
-		lent, cancel := context.WithDeadline(context.WithoutCancel(ctx), s.until)
-		context.AfterFunc(lent, cancel) // it ends by itself, because others may still use it
-		s.ctx = lent
+func (s *sharedTimeout) atLeast(ctx context.Context, now time.Time, d time.Duration) context.Context {
+	if l := s.last.Load(); l != nil && l.until.Sub(now) >= d {
+		return l.Context
 	}
-	return s.ctx
+	until := now.Add(d + d/4)
+	fresh, cancel := context.WithDeadline(context.WithoutCancel(ctx), until)
+	context.AfterFunc(fresh, cancel) // it ends by itself, because others may still use it
+	s.last.Store(&lent{fresh, until})
+	return fresh
 }
 
 // acquire asks for a grant and records it. handOff returns when the release that may let this session in was last issued, as an offset; it is
@@ -231,7 +234,7 @@ func (j *holder) request(ctx context.Context, op metrics.Op, due time.Duration,
 	ask func(context.Context) (recipes.Grant, error)) (recipes.Grant, metrics.Sample, phases, bool) {
 	actx, cancel := within(ctx, j.deadline)
 	defer cancel()
-	s := metrics.Sample{Op: op, Session: j.ID, Object: j.object, Value: j.value, Due: due, Start: j.Origin.Now()}
+	s := metrics.Sample{Op: op, Session: j.ID, Object: j.object, Value: j.value, Due: due, Start: start(j.open, due, j.Origin)}
 	j.Standing.Waits()
 	j.t.begin()
 	g, err := ask(actx)
@@ -276,8 +279,8 @@ func (j *holder) hold(ctx context.Context, g recipes.Grant) {
 func (j *holder) release(ctx context.Context, op metrics.Op, g recipes.Grant, issued func(time.Duration),
 	give func(context.Context) error) metrics.Sample {
 	s := metrics.Sample{Op: op, Session: j.ID, Object: j.object, Token: g.Token, Value: j.value}
-	s.Start = j.Origin.Now()
-	s.Due = s.Start
+	now := j.Origin.Now()
+	s.Start, s.Due = now, now
 	j.Standing.Ends()
 	if died, dead := j.diedBefore(s.Start); dead {
 		s.Start, s.Due, s.Outcome = died, died, metrics.Lost
@@ -290,13 +293,13 @@ func (j *holder) release(ctx context.Context, op metrics.Op, g recipes.Grant, is
 		}
 	}
 	// Release even when the run is cut, but not for longer than an unreleased lock would live.
-	rctx := j.timeout.atLeast(ctx, j.Session.Timeout())
+	rctx := j.timeout.atLeast(ctx, j.Origin.Time(now), j.Session.Timeout())
 	j.t.releasing()
 	err := give(rctx)
 	s.End = j.Origin.Now()
 	j.t.released()
 	s.Zxid = j.t.removal(g.Path)
-	if s.Outcome == metrics.OK {
+	if err != nil && s.Outcome == metrics.OK {
 		s.Outcome = outcome(context.WithoutCancel(ctx), err) // servers that do not answer are a timeout, not the end of the run
 	}
 	j.Recorder.Record(s)

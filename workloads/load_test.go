@@ -1,9 +1,16 @@
 package workloads
 
 import (
+	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
+	locks "github.com/zkbench/zkbench/recipes/lock"
+	zkqueue "github.com/zkbench/zkbench/recipes/queue"
 	"github.com/zkbench/zkbench/zk"
 )
 
@@ -38,5 +45,30 @@ func TestARecipeWithoutATheory(t *testing.T) {
 	hollow, _ := kind.Find("hollow")
 	if whole.Broken != "" || hollow.Broken == "" {
 		t.Errorf("broken: %q, %q", whole.Broken, hollow.Broken)
+	}
+}
+
+// In a closed loop an operation starts when it is due, however late the test begins it; in an open loop it starts when it begins.
+func TestOnlyAnOpenLoopIsLate(t *testing.T) {
+	for _, open := range []bool{false, true} {
+		for op, make := range map[metrics.Op]func(Load) Workload{
+			metrics.Acquire: func(l Load) Workload { return NewLock(locks.Variants()[0], recipes.Options{}, l) },
+			metrics.Put:     func(l Load) Workload { return NewQueue(zkqueue.Variants()[0], recipes.Options{}, l) },
+			metrics.GetData: func(l Load) Workload { return newOperations(zk.Persistent, l) },
+		} {
+			synctest.Test(t, func(t *testing.T) {
+				l := cell(2, profiles.Values{"mix": profiles.Shares("get 1"), "depth": 1, "fan_out": 1})
+				l.Open = open
+				st := newStand(t, latency, make(l), 2)
+				time.Sleep(time.Second)
+				if err := st.steps[0].Do(t.Context(), time.Millisecond); err != nil {
+					t.Fatal(err)
+				}
+				all := slices.DeleteFunc(st.end(), func(s metrics.Sample) bool { return s.Op != op })
+				if len(all) != 1 || all[0].Due != time.Millisecond || !open && all[0].Start != all[0].Due || open && all[0].Start < time.Second {
+					t.Errorf("open %v: %v", open, all)
+				}
+			})
+		}
 	}
 }

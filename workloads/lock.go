@@ -135,10 +135,11 @@ func (j *lockSeat) Do(ctx context.Context, due time.Duration) error {
 
 // outcome classifies the end of an operation. ctx is the run's context, not the operation's with its deadline.
 func outcome(ctx context.Context, err error) metrics.Outcome {
+	if err == nil {
+		return metrics.OK
+	}
 	class := zk.Classify(err)
 	switch {
-	case err == nil:
-		return metrics.OK
 	case errors.Is(err, recipes.ErrInDoubt):
 		return metrics.InDoubt
 	case class == zk.ClassSessionGone, errors.Is(err, recipes.ErrLockLost), errors.Is(err, recipes.ErrRevoked), errors.Is(err, recipes.ErrClaimLost),

@@ -186,9 +186,7 @@ func (j *requester) draw(r *request, due time.Duration) {
 	default:
 		r.path = j.w.leaf(key)
 	}
-	if r.Start = due; j.w.Open {
-		r.Start = j.Origin.Now()
-	}
+	r.Start = start(j.w.Open, due, j.Origin)
 }
 
 func (j *requester) someData() []byte { return make([]byte, j.w.sizes.Sample(j.Rand)) }

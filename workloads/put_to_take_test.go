@@ -33,6 +33,7 @@ func TestTheWayOfAnItemThroughAQueue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ens, history := zktest.New(latency), metrics.NewHistory(1, nil)
+				c.Open = true
 				w, put, take := join(t, ens, c, history.Shard(0), metrics.NewFanout(1))
 				time.Sleep(time.Second)
 				for _, step := range []Step{put, put, take, put, take, take, take, take, take} { // five of the items were there before

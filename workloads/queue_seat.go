@@ -90,7 +90,7 @@ func (w *queue) Join(seat Seat) Step {
 
 // begin returns the sample of an operation and its context.
 func (j *queueSeat) begin(ctx context.Context, op metrics.Op, due time.Duration) (metrics.Sample, context.Context, context.CancelFunc) {
-	s := metrics.Sample{Op: op, Session: j.ID, Object: j.object, Due: due, Start: j.Origin.Now()}
+	s := metrics.Sample{Op: op, Session: j.ID, Object: j.object, Due: due, Start: start(j.w.Open, due, j.Origin)}
 	ctx, cancel := within(ctx, j.w.Deadline)
 	return s, ctx, cancel
 }

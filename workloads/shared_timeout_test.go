@@ -22,13 +22,13 @@ func TestSharedTimeout(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			run, cut := context.WithCancel(context.WithValue(t.Context(), key{}, "value"))
 			var s sharedTimeout
-			first := s.atLeast(run, d)
+			first := s.atLeast(run, time.Now(), d)
 			cut()
 			if end, _ := first.Deadline(); first.Err() != nil || time.Until(end) != d+d/4 || first.Value(key{}) != "value" {
 				t.Errorf("%s: the first ends in %v with %v, want %v and nil, after the end of the run", c.sentence, time.Until(end), first.Err(), d+d/4)
 			}
 			time.Sleep(c.after)
-			second := s.atLeast(run, d)
+			second := s.atLeast(run, time.Now(), d)
 			if end, _ := second.Deadline(); second.Err() != nil || time.Until(end) < d || (second == first) != c.again {
 				t.Errorf("%s: the second ends in %v with %v, and is the first: %v", c.sentence, time.Until(end), second.Err(), second == first)
 			}

@@ -81,6 +81,14 @@ type StepFunc func(ctx context.Context, due time.Duration) error
 // Do calls f.
 func (f StepFunc) Do(ctx context.Context, due time.Duration) error { return f(ctx, due) }
 
+// start returns when an operation starts that was due: now or, in a closed loop, which is never late, when it was due.
+func start(open bool, due time.Duration, o metrics.Origin) time.Duration {
+	if open {
+		return o.Now()
+	}
+	return due
+}
+
 // within returns ctx with the deadline of one operation; 0: no deadline.
 func within(ctx context.Context, deadline time.Duration) (context.Context, context.CancelFunc) {
 	if deadline <= 0 {
