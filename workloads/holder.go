@@ -178,24 +178,21 @@ type holder struct {
 
 // sharedTimeout lends contexts that end after a while, each to the calls of many sessions: a context of its own would cost each call a timer and five
 // allocations, and one for each session would be cold memory. It is safe for concurrent use.
-type sharedTimeout struct{ last atomic.Pointer[lent] }
-
-// lent is a context, and when it ends.
-type lent struct {
-	context.Context
-	until time.Time
+type sharedTimeout struct {
+	last atomic.Pointer[context.Context]
 }
 
 // atLeast returns a context that ends at least d from now and, if all calls ask for the same d, at most a quarter later. It has the values of the ctx of this
 // or an earlier call, and does not end with it.
 func (s *sharedTimeout) atLeast(ctx context.Context, now time.Time, d time.Duration) context.Context {
-	if l := s.last.Load(); l != nil && l.until.Sub(now) >= d {
-		return l.Context
+	if last := s.last.Load(); last != nil {
+		if end, _ := (*last).Deadline(); end.Sub(now) >= d {
+			return *last
+		}
 	}
-	until := now.Add(d + d/4)
-	fresh, cancel := context.WithDeadline(context.WithoutCancel(ctx), until)
+	fresh, cancel := context.WithDeadline(context.WithoutCancel(ctx), now.Add(d+d/4))
 	context.AfterFunc(fresh, cancel) // it ends by itself, because others may still use it
-	s.last.Store(&lent{fresh, until})
+	s.last.Store(&fresh)
 	return fresh
 }
 

@@ -51,7 +51,7 @@ func TestARecipeWithoutATheory(t *testing.T) {
 // In a closed loop an operation starts when it is due, however late the test begins it; in an open loop it starts when it begins.
 func TestOnlyAnOpenLoopIsLate(t *testing.T) {
 	for _, open := range []bool{false, true} {
-		for op, make := range map[metrics.Op]func(Load) Workload{
+		for op, of := range map[metrics.Op]func(Load) Workload{
 			metrics.Acquire: func(l Load) Workload { return NewLock(locks.Variants()[0], recipes.Options{}, l) },
 			metrics.Put:     func(l Load) Workload { return NewQueue(zkqueue.Variants()[0], recipes.Options{}, l) },
 			metrics.GetData: func(l Load) Workload { return newOperations(zk.Persistent, l) },
@@ -59,7 +59,7 @@ func TestOnlyAnOpenLoopIsLate(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := cell(2, profiles.Values{"mix": profiles.Shares("get 1"), "depth": 1, "fan_out": 1})
 				l.Open = open
-				st := newStand(t, latency, make(l), 2)
+				st := newStand(t, latency, of(l), 2)
 				time.Sleep(time.Second)
 				if err := st.steps[0].Do(t.Context(), time.Millisecond); err != nil {
 					t.Fatal(err)
