@@ -90,7 +90,8 @@ func TestAReleaseAfterTheGrantIsNoHandOff(t *testing.T) {
 			history := metrics.NewHistory(1, nil)
 			origin := metrics.NewOrigin(time.Now())
 			j := holder{Seat: Seat{Origin: origin, Recorder: history.Shard(0)}, t: &tracker{meter: meter{origin: origin}, blind: true}, timeout: &sharedTimeout{}, guarded: newGuarded(cell(1, profiles.Values{"objects": 1}), 1)}
-			j.acquire(t.Context(), metrics.ReadAcquire, 0, func() time.Duration { return origin.Now() + after }, elsewhere{}.Acquire)
+			_, a, _ := j.acquire(t.Context(), metrics.ReadAcquire, 0, func() time.Duration { return origin.Now() + after }, elsewhere{}.Acquire)
+			j.record(&a)
 			if n := counts(slices.Collect(history.All()))[metrics.HandOff]; n != want {
 				t.Errorf("%d hand-offs of a release %v after the grant, want %d", n, after, want)
 			}

@@ -196,28 +196,45 @@ func (s *sharedTimeout) atLeast(ctx context.Context, now time.Time, d time.Durat
 	return fresh
 }
 
-// acquire asks for a grant and records it. handOff returns when the release that may let this session in was last issued, as an offset; it is
-// called after the grant, and may be nil.
+// acquired is an acquisition that was granted.
+type acquired struct {
+	metrics.Sample
+	phases
+	released time.Duration // when the release that may have let the session in was last issued; 0: none was, or it is not known
+	recorded bool
+}
+
+// acquire asks for a grant, and records an attempt that fails; the caller has to record one that succeeds. handOff returns when the release that may let this
+// session in was last issued, as an offset; it is called after the grant, and may be nil.
 func (j *holder) acquire(ctx context.Context, op metrics.Op, due time.Duration, handOff func() time.Duration,
-	ask func(context.Context) (recipes.Grant, error)) (recipes.Grant, bool) {
+	ask func(context.Context) (recipes.Grant, error)) (recipes.Grant, acquired, bool) {
 	g, s, p, granted := j.request(ctx, op, due, ask)
-	if !granted {
+	a := acquired{Sample: s, phases: p}
+	switch {
+	case !granted:
 		j.Recorder.Record(s, p.waiting(s)...)
-		return g, false
+	case handOff != nil:
+		a.released = handOff()
 	}
+	return g, a, granted
+}
+
+// record records an acquisition, unless it is recorded already or nil.
+func (j *holder) record(a *acquired) {
+	if a == nil || a.recorded {
+		return
+	}
+	a.recorded = true
 	room := rooms.Get().(*[mostParts]metrics.Sample)
 	defer rooms.Put(room)
-	parts := p.samples(s, room[:0])
-	if handOff != nil {
-		// A release that was issued while we waited is what let us in. A reader's may have been issued since then.
-		if r := handOff(); r > s.Start && r <= s.End {
-			h := s
-			h.Op, h.Due, h.Start = metrics.HandOff, r, r
-			parts = append(parts, h)
-		}
+	parts := a.samples(a.Sample, room[:0])
+	// A release that was issued while we waited is what let us in. A reader's may have been issued since then.
+	if r := a.released; r > a.Start && r <= a.End {
+		h := a.Sample
+		h.Op, h.Due, h.Start = metrics.HandOff, r, r
+		parts = append(parts, h)
 	}
-	j.Recorder.Record(s, parts...)
-	return g, true
+	j.Recorder.Record(a.Sample, parts...)
 }
 
 // mostParts is how many samples an acquisition consists of: five phases and the hand-off.
@@ -267,9 +284,15 @@ func (j *holder) gaveUp(ctx, actx context.Context, o metrics.Outcome) (until tim
 	return 0
 }
 
-// hold stands for the work that the grant protects. It ends early when the grant is lost or asked for, or the run is cut.
-func (j *holder) hold(ctx context.Context, g recipes.Grant) {
-	work(ctx, j.holdFor(j.Rand), g.Lost, g.Revoked)
+// hold stands for the work that the grant protects. It ends early when the grant is lost or asked for, or the run is cut. The acquisition is recorded
+// first, unless there is no work: to record it takes a while, during which others would wait for the release. In an open loop it is always recorded first,
+// because a release may take long, and whether the servers keep up is decided meanwhile.
+func (j *holder) hold(ctx context.Context, g recipes.Grant, a *acquired) {
+	d := j.holdFor(j.Rand)
+	if d > 0 || j.open {
+		j.record(a)
+	}
+	work(ctx, d, g.Lost, g.Revoked)
 }
 
 // release gives up a grant, records that, and returns the sample. issued is called with the time of the call, unless the grant was lost.

@@ -11,6 +11,7 @@ import (
 	"github.com/zkbench/zkbench/recipes"
 	locks "github.com/zkbench/zkbench/recipes/lock"
 	zkqueue "github.com/zkbench/zkbench/recipes/queue"
+	zksemaphore "github.com/zkbench/zkbench/recipes/semaphore"
 	"github.com/zkbench/zkbench/zk"
 )
 
@@ -72,3 +73,43 @@ func TestOnlyAnOpenLoopIsLate(t *testing.T) {
 		}
 	}
 }
+
+// Nobody waits for a release while an acquisition is recorded, unless it is held anyway, or, in an open loop, whether the servers keep up is decided meanwhile.
+func TestAnAcquisitionIsRecordedAfterTheReleaseThatOthersWaitFor(t *testing.T) {
+	for name, of := range map[string]func(Load) Workload{
+		"lock":       func(l Load) Workload { return NewLock(locks.Variants()[0], recipes.Options{}, l) },
+		"read-write": func(l Load) Workload { return NewReadWrite(locks.RWVariants()[0], recipes.Options{}, l) },
+		"semaphore":  func(l Load) Workload { return NewSemaphore(zksemaphore.Variants()[0], recipes.Options{}, l) },
+	} {
+		for _, c := range []struct {
+			sentence string
+			hold     time.Duration
+			open     bool
+			want     order
+		}{
+			{"not held", 0, false, order{metrics.Release, metrics.Acquire}},
+			{"held", time.Millisecond, false, order{metrics.Acquire, metrics.Release}},
+			{"open loop", 0, true, order{metrics.Acquire, metrics.Release}},
+		} {
+			synctest.Test(t, func(t *testing.T) {
+				l := cell(1, profiles.Values{"hold": constant(c.hold)})
+				l.Open = c.open
+				st := newStand(t, latency, of(l), 1)
+				var got order
+				st.seats[0].Recorder = &got
+				if err := st.work.Join(st.seats[0]).Do(t.Context(), 0); err != nil {
+					t.Fatal(err)
+				}
+				st.end()
+				if !slices.Equal(got, c.want) {
+					t.Errorf("%s, %s: recorded %v, want %v", name, c.sentence, got, c.want)
+				}
+			})
+		}
+	}
+}
+
+// order is a recorder that keeps the operations in the order in which they are recorded.
+type order []metrics.Op
+
+func (o *order) Record(s metrics.Sample, _ ...metrics.Sample) { *o = append(*o, s.Op) }

@@ -123,10 +123,11 @@ func (j *lockSeat) Do(ctx context.Context, due time.Duration) error {
 	if j.shared {
 		released = nil
 	}
-	if g, granted := j.acquire(ctx, metrics.Acquire, due, released, j.handle.Acquire); granted {
-		j.hold(ctx, g)
+	if g, a, granted := j.acquire(ctx, metrics.Acquire, due, released, j.handle.Acquire); granted {
+		j.hold(ctx, g, &a)
 		j.protect(ctx, g)
-		if r := j.release(ctx, metrics.Release, g, func(at time.Duration) { j.released.Store(int64(at)) }, j.handle.Release); r.Outcome == metrics.OK {
+		r := j.release(ctx, metrics.Release, g, func(at time.Duration) { j.released.Store(int64(at)) }, j.handle.Release)
+		if j.record(&a); r.Outcome == metrics.OK {
 			return nil
 		}
 	}

@@ -170,7 +170,7 @@ func (j *memberSeat) member(ctx context.Context, due time.Duration) error {
 	if !joined {
 		return j.Session.Err()
 	}
-	j.hold(ctx, g)
+	j.hold(ctx, g, nil)
 	crash := j.Rand.Float64() < j.w.crashes && ctx.Err() == nil && !isClosed(g.Lost)
 	mine.crashed.Store(crash)
 	if !crash {

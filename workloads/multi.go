@@ -107,7 +107,7 @@ func (j *multiSeat) Do(ctx context.Context, due time.Duration) error {
 		return j.Session.Err()
 	}
 	j.Recorder.Record(s, others(s, metrics.Hold, objects, grants, func(recipes.Grant) int64 { return s.Zxid })...)
-	j.hold(ctx, g)
+	j.hold(ctx, g, nil)
 	r := j.release(ctx, metrics.Release, g, func(time.Duration) {}, j.handle.Release)
 	for _, other := range others(r, metrics.Unhold, objects, grants, func(g recipes.Grant) int64 { return j.t.removal(g.Path) }) {
 		j.Recorder.Record(other)

@@ -180,8 +180,8 @@ func (j *sharedSeat) Do(ctx context.Context, due time.Duration) error {
 	if j.shared {
 		released = nil
 	}
-	if g, granted := j.acquire(ctx, get, due, released, ask); granted {
-		j.hold(ctx, g)
+	if g, a, granted := j.acquire(ctx, get, due, released, ask); granted {
+		j.hold(ctx, g, &a)
 		if j.afterHold != nil {
 			j.afterHold(ctx, g)
 		}
@@ -194,6 +194,7 @@ func (j *sharedSeat) Do(ctx context.Context, due time.Duration) error {
 				j.released.writer.Store(int64(at))
 			}
 		}, j.handle.Release)
+		j.record(&a)
 	}
 	return j.Session.Err()
 }

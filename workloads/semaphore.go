@@ -126,10 +126,11 @@ func (w *semaphore) Join(seat Seat) Step {
 		return grants[0], nil
 	}
 	return StepFunc(func(ctx context.Context, due time.Duration) error {
-		if g, granted := j.acquire(ctx, metrics.Acquire, due, nil, ask); granted {
-			j.hold(ctx, g)
+		if g, a, granted := j.acquire(ctx, metrics.Acquire, due, nil, ask); granted {
+			j.hold(ctx, g, &a)
 			j.protect(ctx, g)
 			j.release(ctx, metrics.Release, g, func(time.Duration) {}, handle.Release)
+			j.record(&a)
 		}
 		return j.Session.Err()
 	})
