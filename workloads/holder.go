@@ -252,12 +252,12 @@ func (j *holder) request(ctx context.Context, op metrics.Op, due time.Duration,
 	j.Standing.Waits()
 	j.t.begin()
 	g, err := ask(actx)
-	s.Zxid = j.t.granted()
+	p, seen := j.t.end(err == nil)
+	s.Zxid = seen
 	s.End = j.Origin.Now() // the measured hold lies within the true one, so an overlap of measured holds is a real one
 	if _, dead := j.diedBefore(s.End); dead && err == nil {
 		err = zk.ErrSessionExpired // nobody was left to receive it
 	}
-	p := j.t.end(err == nil)
 	s.Outcome, s.Token = outcome(ctx, err), g.Token
 	if err != nil {
 		j.Standing.Ends()
@@ -317,8 +317,7 @@ func (j *holder) release(ctx context.Context, op metrics.Op, g recipes.Grant, is
 	j.t.releasing()
 	err := give(rctx)
 	s.End = j.Origin.Now()
-	j.t.released()
-	s.Zxid = j.t.removal(g.Path)
+	s.Zxid = j.t.released(g.Path)
 	if err != nil && s.Outcome == metrics.OK {
 		s.Outcome = outcome(context.WithoutCancel(ctx), err) // servers that do not answer are a timeout, not the end of the run
 	}

@@ -109,7 +109,7 @@ func (j *multiSeat) Do(ctx context.Context, due time.Duration) error {
 	j.Recorder.Record(s, others(s, metrics.Hold, objects, grants, func(recipes.Grant) int64 { return s.Zxid })...)
 	j.hold(ctx, g, nil)
 	r := j.release(ctx, metrics.Release, g, func(time.Duration) {}, j.handle.Release)
-	for _, other := range others(r, metrics.Unhold, objects, grants, func(g recipes.Grant) int64 { return j.t.removal(g.Path) }) {
+	for _, other := range others(r, metrics.Unhold, objects, grants, func(g recipes.Grant) int64 { return j.t.released(g.Path) }) {
 		j.Recorder.Record(other)
 	}
 	return j.Session.Err()

@@ -118,8 +118,9 @@ func (t *tracker) begin() {
 	t.stirred, t.watched = false, t.watched[:0]
 }
 
-// end returns the phases. granted says that the acquisition succeeded; its last event was then a useful one.
-func (t *tracker) end(granted bool) phases {
+// end returns the phases, and [zxids.now]. granted says that the acquisition succeeded; its last event was then a useful one. It is called before the end of
+// the acquisition is measured, so that the transaction covers nothing later.
+func (t *tracker) end(granted bool) (phases, int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.acquiring, t.unknown = false, false
@@ -130,9 +131,9 @@ func (t *tracker) end(granted bool) phases {
 		t.progress(true)
 	}
 	if t.blind {
-		return phases{unknown: true}
+		return phases{unknown: true}, t.zxids.now()
 	}
-	return phases{created: t.created, place: t.place, armed: t.armed, woken: t.woken, acted: t.acted, busy: t.busy}
+	return phases{created: t.created, place: t.place, armed: t.armed, woken: t.woken, acted: t.acted, busy: t.busy}, t.zxids.now()
 }
 
 // Fires handles an event that a watch delivers. The event was counted when it was received; only its cause is counted here. If no list follows a

@@ -90,8 +90,8 @@ func TestTheCreateThatCounts(t *testing.T) {
 		for _, call := range c.calls {
 			tr.Ends(&call)
 		}
-		if got := tr.end(true).created; got != c.want {
-			t.Errorf("%s: created at %d, want %d", c.name, got, c.want)
+		if got, _ := tr.end(true); got.created != c.want {
+			t.Errorf("%s: created at %d, want %d", c.name, got.created, c.want)
 		}
 	}
 }

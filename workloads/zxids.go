@@ -57,13 +57,6 @@ func (z *zxids) now() int64 {
 	return z.seen
 }
 
-// granted returns zxids.now. It is called before the end of an acquisition is measured, so that it covers nothing later.
-func (t *tracker) granted() int64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.zxids.now()
-}
-
 // releasing starts noting the deletes of the session, until released is called.
 func (t *tracker) releasing() {
 	t.mu.Lock()
@@ -71,19 +64,19 @@ func (t *tracker) releasing() {
 	t.zxids.releasing, t.zxids.removed = true, t.zxids.removed[:0]
 }
 
-func (t *tracker) released() {
+// released ends that, and returns the removal of a znode. It may be called again, for another znode.
+func (t *tracker) released(path string) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.zxids.releasing = false
+	return t.zxids.removal(path)
 }
 
 // removal returns the transaction in which the last release removed a znode; 0 if that is not certain: the reply was lost, the znode was already
 // gone, or a znode of that name was removed twice.
-func (t *tracker) removal(path string) int64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (z *zxids) removal(path string) int64 {
 	zxid, times := int64(0), 0
-	for _, r := range t.zxids.removed {
+	for _, r := range z.removed {
 		if r.path == path {
 			zxid, times = r.zxid, times+1
 		}
