@@ -30,7 +30,7 @@ func (w Steady) Contains(s Sample) bool {
 }
 
 // Interval is what was recorded between two calls of Rotate. A sample is in exactly one interval: the one in which it was
-// recorded, which is the one of its End or, if the rotation came in between, the next. Intervals add up to the totals.
+// recorded, which is the one of its End or a later one, mostly the next, if the rotation came in between. Intervals add up to the totals.
 type Interval struct {
 	From, To time.Duration
 	Steady   *Set // samples of the steady phase
