@@ -174,6 +174,7 @@ type holder struct {
 	shared   bool                           // another process may issue the release that lets this session in
 	observed zk.Session                     // the session, observed by the tracker
 	timeout  *sharedTimeout                 // of releases
+	limit    time.Duration                  // of a release: the session timeout, as it was when the session took its seat
 }
 
 // sharedTimeout lends contexts that end after a while, each to the calls of many sessions: a context of its own would cost each call a timer and five
@@ -313,7 +314,7 @@ func (j *holder) release(ctx context.Context, op metrics.Op, g recipes.Grant, is
 		}
 	}
 	// Release even when the run is cut, but not for longer than an unreleased lock would live.
-	rctx := j.timeout.atLeast(ctx, j.Origin.Time(now), j.Session.Timeout())
+	rctx := j.timeout.atLeast(ctx, j.Origin.Time(now), j.limit)
 	j.t.releasing()
 	err := give(rctx)
 	s.End = j.Origin.Now()

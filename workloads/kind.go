@@ -128,7 +128,7 @@ func drive[T any](v recipes.Variant[T], o recipes.Options, l Load) driving[T] {
 func (d driving[T]) holder(seat Seat, objects int, g *guarded) holder {
 	t := &tracker{meter: seat.meter(), blind: d.Foreign != nil}
 	return holder{Seat: seat, t: t, object: seat.ID % uint32(objects), deadline: d.Deadline, open: d.Open, shared: d.Shared, holdFor: d.holdFor,
-		guarded: g, timeout: d.timeout, observed: t.observe(seat.Session, t)}
+		guarded: g, timeout: d.timeout, limit: seat.Session.Timeout(), observed: t.observe(seat.Session, t)}
 }
 
 // Playing returns k with additional recipes that no load drives.

@@ -114,7 +114,7 @@ type lockSeat struct {
 	released *atomic.Int64
 	handle   recipes.Lock
 
-	_ [16]byte // to whole cache lines
+	_ [8]byte // to whole cache lines
 }
 
 // Do implements [Step].
