@@ -3,6 +3,7 @@ package bare
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -40,16 +41,25 @@ type counter struct {
 	_ [56]byte
 }
 
-// Loop repeats each step in a goroutine of its own, and measures for the time length after the time warmup. Then it calls end, which must end the sessions and
-// with them the steps in flight, and waits for the loops. The error of any step before that ends all of them, as does the end of ctx. So that no step
-// returns without having done anything, a step that succeeds must have made a request.
+// Loop repeats each step in a goroutine of its own, and measures for the time length after the time warmup. The loops begin spread over the first half of the
+// warm-up, in a shuffled order that is always the same, as the sessions of a run do: if all queued for a lock at the same moment, each server would put
+// its own sessions next to each other, and hand-offs between sessions of one server are cheaper for everyone. After the time Loop calls end, which must end
+// the sessions and with them the steps in flight, and waits for the loops. The error of any step before that ends all of them, as does the end of ctx. So
+// that no step returns without having done anything, a step that succeeds must have made a request.
 func Loop(ctx context.Context, steps []Step, warmup, length time.Duration, end func() error) (f Figures, err error) {
 	counts := make([]counter, len(steps))
 	failed := make(chan error, len(steps))
+	stop := make(chan struct{})
 	var stopped atomic.Bool
 	var all sync.WaitGroup
+	random := rand.New(rand.NewPCG(1, 0))
 	for i, step := range steps {
+		begin := time.Duration(random.Float64() * float64(warmup) / 2)
 		all.Go(func() {
+			select {
+			case <-time.After(begin):
+			case <-stop:
+			}
 			for !stopped.Load() {
 				if err := step(); err != nil {
 					failed <- err
@@ -81,6 +91,7 @@ func Loop(ctx context.Context, steps []Step, warmup, length time.Duration, end f
 		f = Figures{done() - before, time.Since(begun), metrics.CPUTime() - cpu}
 	}
 	stopped.Store(true)
+	close(stop)
 	err = errors.Join(err, end())
 	all.Wait()
 	return f, err

@@ -3,6 +3,7 @@ package bare
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -22,6 +23,45 @@ func TestLoopMeasuresAfterTheWarmUp(t *testing.T) {
 		f, err := Loop(t.Context(), []Step{step, step, step}, 505*time.Millisecond, 2*time.Second, func() error { ended.Store(true); return nil })
 		if err != nil || !ended.Load() || f.Done != 600 || f.Took != 2*time.Second || f.PerSecond() != 300 {
 			t.Errorf("Loop = %+v, %v, ended %v; want 600 steps in 2 s", f, err, ended.Load())
+		}
+	})
+}
+
+// Ten loops begin one after the other in the first half of the warm-up, not in the order of their sessions, and at the same times in every measurement; an
+// error of one ends those that have not begun.
+func TestLoopsBeginSpreadOut(t *testing.T) {
+	t.Parallel()
+	const loops, warmup = 10, 2 * time.Second
+	begins := func(t *testing.T) (all []time.Duration) {
+		origin, steps := time.Now(), make([]Step, loops)
+		all = make([]time.Duration, loops)
+		for i := range steps {
+			steps[i] = func() error {
+				if all[i] == 0 {
+					all[i] = time.Since(origin)
+				}
+				time.Sleep(10 * time.Millisecond)
+				return nil
+			}
+		}
+		if _, err := Loop(t.Context(), steps, warmup, time.Second, func() error { return nil }); err != nil {
+			t.Error(err)
+		}
+		return all
+	}
+	synctest.Test(t, func(t *testing.T) {
+		got := begins(t)
+		if low, high := slices.Min(got), slices.Max(got); low > warmup/8 || high < warmup*3/8 || high > warmup/2 || slices.IsSorted(got) {
+			t.Errorf("loops begin at %v of a warm-up of %v", got, warmup)
+		}
+		if again := begins(t); !slices.Equal(got, again) {
+			t.Errorf("loops begin at %v, and then at %v", got, again)
+		}
+		broken := errors.New("broken")
+		begun := time.Now()
+		_, err := Loop(t.Context(), slices.Repeat([]Step{func() error { return broken }}, loops), warmup, time.Second, func() error { return nil })
+		if took := time.Since(begun); !errors.Is(err, broken) || took > slices.Min(got) {
+			t.Errorf("Loop whose first step fails: %v after %v, want it after %v", err, took, slices.Min(got))
 		}
 	})
 }
