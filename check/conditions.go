@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"time"
 
@@ -21,7 +22,9 @@ import (
 // The quick bound comes from the history itself (operation Bound, from the measured round trips); if the history has none, it does not apply. It concerns the
 // time in which nothing was broken, late or away. It excludes the time of faults, the time in which the servers or this machine were late (Late of
 // Everybody), and the time in which one of the sessions concerned had a request that took long (Late), had no connection (Down), or may have been blocked by
-// a znode of a session that was gone, for as long as the patient bound after an outcome Lost.
+// a znode of a session that was gone, for as long as the patient bound after an outcome Lost. An event is as late as the requests that its server has yet to
+// answer, but the session that waits for it has none that shows it: therefore the bound is at least twice as long as requests of several other sessions took
+// meanwhile. A single one that is slow says nothing about the servers.
 //
 // For a driver, whose requests are not visible, a Bound in doubt is a time that a wake-up rarely takes. It convicts no session; but a stall that is longer,
 // and that no grant ended, leaves the answer open. So does a stall that the bounds excuse.
@@ -151,7 +154,27 @@ func (c *conditions) overdue(from, to, patient time.Duration, times int, whom fu
 	}
 	to = max(from, c.unrefused(to, whom))
 	stood, excused := c.disturbed(from, to, whom)
-	return to-from-stood > patient || quick != 0 && to-from-excused > quick
+	if to-from-stood > patient {
+		return true
+	}
+	return quick != 0 && to-from-excused > max(quick, 2*c.slow(from, to, whom)*time.Duration(times))
+}
+
+// several is how many sessions show that the servers, and not a connection, are slow.
+const several = 3
+
+// slow returns how long requests of several sessions took at least between two offsets, besides the sessions concerned; 0 if they did not take long.
+func (c *conditions) slow(from, to time.Duration, whom func(session uint32) bool) time.Duration {
+	longest := map[uint32]time.Duration{}
+	for t := range c.all.within(from, to) {
+		if t.of == late && t.session != metrics.Everybody && !whom(t.session) {
+			longest[t.session] = max(longest[t.session], t.to-t.from)
+		}
+	}
+	if len(longest) < several {
+		return 0
+	}
+	return slices.Sorted(maps.Values(longest))[len(longest)-several]
 }
 
 // unrefused returns the offset to, or when the servers first refused a request of a session concerned, if that was earlier.
