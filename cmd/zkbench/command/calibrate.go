@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/zkbench/zkbench/bench"
@@ -79,11 +81,12 @@ It puts full load on the servers; everything lives under one znode, removed at t
 	if err != nil {
 		return a.interrupted(ctx, err)
 	}
+	servers := inTurn(e.Addresses())
 	p := calibrate.Plan{Dir: filepath.Clean(*dir), Sessions: *sessions, Runs: *runs, For: *each, Here: len(t.Addresses) == 0, Tell: func(string) {},
 		Open: func(ctx context.Context) (zk.Session, error) {
 			opening, cancel := context.WithTimeout(ctx, cleanTimeout)
 			defer cancel()
-			return a.setup.OpenAs(opening, a.setup.Engines[0].Name, e.Addresses(), cleanTimeout, as)
+			return a.setup.OpenAs(opening, a.setup.Engines[0].Name, servers(), cleanTimeout, as)
 		}}
 	if self, err := os.Executable(); err == nil {
 		p.Seam = func(ctx context.Context, n int, atMost time.Duration) (*metrics.Histogram, error) {
@@ -118,6 +121,16 @@ It puts full load on the servers; everything lives under one znode, removed at t
 	}
 	fmt.Fprintf(a.stdout, "\nStored: %s\n", stored)
 	return nil
+}
+
+// inTurn returns a function that returns the servers in another order each time, so that sessions with the same seed, which try them in the same order, are
+// spread evenly over them, as those of a run are. It is safe for concurrent use.
+func inTurn(servers []string) func() []string {
+	var next atomic.Uint64
+	return func() []string {
+		i := (next.Add(1) - 1) % uint64(len(servers))
+		return slices.Concat(servers[i:], servers[:i])
+	}
 }
 
 // calibration returns the stored calibration of this machine, or nil if there is none. If it cannot be read, it prints a warning and returns nil.

@@ -55,3 +55,18 @@ func TestCalibrateRefuses(t *testing.T) {
 		zkbench(t, append([]string{"calibrate"}, strings.Fields(test.args)...)...).want(exitUsage, test.says)
 	}
 }
+
+// Sessions with the same seed go to the server at the same place of their list, so each server has to be at each place equally often.
+func TestInTurn(t *testing.T) {
+	t.Parallel()
+	servers := []string{"a", "b", "c"}
+	turn := inTurn(servers)
+	for call := range 2 * len(servers) {
+		list := turn()
+		for i, s := range list {
+			if s != servers[(call+i)%len(servers)] {
+				t.Errorf("call %d: %v", call, list)
+			}
+		}
+	}
+}
