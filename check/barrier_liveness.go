@@ -42,7 +42,7 @@ func RoundLiveness(enter metrics.Op, members int, bound time.Duration) Check {
 					} else if vain := s.Outcome == metrics.Timeout || s.Outcome == metrics.Unfinished; vain && doubt == "" && slices.ContainsFunc(free, func(f stall) bool {
 						return c.unusual(max(w.from, f.from), min(w.to, f.to), wakesOfARound, anybody)
 					}) {
-						doubt = fmt.Sprintf("session %d waited in vain in %s of round %d of object %d from %v to %v, which a fault or a lost session may excuse, though %s",
+						doubt = fmt.Sprintf("session %d waited in vain in %s of round %d of object %d from %v to %v, which a fault, a lost session or slow servers may excuse, though %s",
 							s.Session, s.Op, r.number, r.object, s.Start, s.End, why)
 					}
 				}

@@ -151,6 +151,8 @@ func TestBoundariesOfLocksAcquiredTogether(t *testing.T) {
 	judge(t, LivenessTogether(500*ms), []row{
 		{"as long as it may take", append(slices.Clone(h), waits(25)), Holds, 6, 0, nil},
 		{"longer", append(slices.Clone(h), waits(26)), Violated, 6, 1, history{release('b', 4, 5), waits(26)}},
+		{"longer, to the end, while each wake-up may take 6 ms, twice as long as requests of three others", append(slices.Clone(h), sample(metrics.Late, 'x', 0, 5, 8, 0), sample(metrics.Late, 'y', 0, 5, 8, 0),
+			sample(metrics.Late, 'z', 0, 5, 8, 0), waits(26)), Unknown, 6, 0, nil},
 	})
 }
 

@@ -140,7 +140,7 @@ func (j stalling) unknown(s suspect, evidence int, what string) Verdict {
 	why := fmt.Sprintf("less than the %v after which it is a violation", j.patient)
 	switch {
 	case s.length() > j.patient || j.c.quick > 0 && !s.leftEarly:
-		why = "which a fault or a lost session may excuse"
+		why = "which a fault, a lost session or slow servers may excuse"
 	case s.leftEarly:
 		why = "but some gave up so soon that they may have left before they could be told"
 	}
