@@ -154,10 +154,8 @@ func (c *conditions) overdue(from, to, patient time.Duration, times int, whom fu
 	}
 	to = max(from, c.unrefused(to, whom))
 	stood, excused := c.disturbed(from, to, whom)
-	if to-from-stood > patient {
-		return true
-	}
-	return quick != 0 && to-from-excused > max(quick, 2*c.slow(from, to, whom)*time.Duration(times))
+	left := to - from - excused
+	return to-from-stood > patient || quick != 0 && left > quick && left > 2*c.slow(from, to, whom)*time.Duration(times)
 }
 
 // several is how many sessions show that the servers, and not a connection, are slow.

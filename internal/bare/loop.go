@@ -43,7 +43,7 @@ type counter struct {
 
 // Loop repeats each step in a goroutine of its own, and measures for the time length after the time warmup. The loops begin spread over the first half of the
 // warm-up, in a shuffled order that is always the same, as the sessions of a run do: if all queued for a lock at the same moment, each server would put
-// its own sessions next to each other, and hand-offs between sessions of one server are cheaper for everyone. After the time Loop calls end, which must end
+// its own sessions next to each other, and hand-offs between sessions of one server take less CPU of client and servers. After the time Loop calls end, which must end
 // the sessions and with them the steps in flight, and waits for the loops. The error of any step before that ends all of them, as does the end of ctx. So
 // that no step returns without having done anything, a step that succeeds must have made a request.
 func Loop(ctx context.Context, steps []Step, warmup, length time.Duration, end func() error) (f Figures, err error) {
