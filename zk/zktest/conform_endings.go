@@ -39,7 +39,7 @@ var endingPromises = []promise{
 			equal(p, "a handshake went before", tried > 0, true)
 		}
 		before := len(links) // a slow server may have lost the connection once more
-		p.must(p.s.Close())
+		p.close(p.s)
 		equal(p, "told of its closing", len(links)-before, 0)
 	}},
 	{"closing waits for what goes on beside the callers, and what begins after it is over at once", nil, func(p *probe) {
@@ -50,7 +50,7 @@ var endingPromises = []promise{
 			time.Sleep(20 * time.Millisecond)
 			ended.Store(true)
 		})
-		p.must(s.Close())
+		p.close(s)
 		equal(p, "what went on has ended", ended.Load(), true)
 		ran := false
 		s.Go(func() { ran = true })
@@ -59,7 +59,7 @@ var endingPromises = []promise{
 	{"a session that is over is disconnected", nil, func(p *probe) {
 		s := p.session()
 		cut := zk.Disconnected(s)
-		p.must(s.Close())
+		p.close(s)
 		p.closed("Disconnected", cut)
 		p.closed("Disconnected after Close", zk.Disconnected(s))
 	}},

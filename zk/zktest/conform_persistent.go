@@ -107,7 +107,7 @@ var persistentPromises = []promise{
 	{"a stream ends with the session", persistent, func(p *probe) {
 		s := p.session()
 		st := p.addWatch(s, p.root, true)
-		p.must(s.Close())
+		p.close(s)
 		p.breaks(st, zk.ErrClosed)
 	}},
 	{"a stream says where the connection broke and goes on", func(pw Powers) bool { return pw.Persistent && canDisconnect(pw) }, func(p *probe) {

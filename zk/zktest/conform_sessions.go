@@ -28,7 +28,7 @@ var sessionPromises = []promise{
 		keep := p.create(s, p.root+"/p", "", zk.Persistent)
 		p.catchUp(p.s)
 		w := p.getW(p.s, e.Path)
-		p.must(s.Close())
+		p.close(s)
 		p.fires(w, zk.EventDeleted, e.Path)
 		equal(p, "ephemeral exists", p.exists(p.s, e.Path), false)
 		equal(p, "sequential ephemeral exists", p.exists(p.s, q.Path), false)
@@ -37,8 +37,8 @@ var sessionPromises = []promise{
 	{"Close ends the session for good and may be called again", nil, func(p *probe) {
 		s := p.session()
 		lease := s.Lease()
-		p.must(s.Close())
-		p.must(s.Close())
+		p.close(s)
+		p.close(s)
 		p.closed("Done", s.Done())
 		p.closed("the old Lease", lease)
 		p.closed("Lease", s.Lease())
@@ -49,7 +49,7 @@ var sessionPromises = []promise{
 		s, path := p.session(), p.root+"/a"
 		p.create(s, path, "", zk.Persistent)
 		watches := []*zk.Watch{p.getW(s, path), p.childrenW(s, path), p.existsW(s, path+"/no")}
-		p.must(s.Close())
+		p.close(s)
 		for _, w := range watches {
 			p.loses(w, zk.ErrClosed)
 			w.Stop()
@@ -62,7 +62,7 @@ var sessionPromises = []promise{
 		p.set(s, path, "1")
 		_, _, err := s.Get(p.ctx, path)
 		p.must(err)
-		p.must(s.Close())
+		p.close(s)
 		p.fires(w, zk.EventDataChanged, path)
 	}},
 	{"Close may come while calls are on their way", nil, func(p *probe) {
@@ -89,9 +89,7 @@ var sessionPromises = []promise{
 		for range cap(started) {
 			<-started
 		}
-		if err := s.Close(); !errors.Is(err, zk.ErrMaybeApplied) { // a slow server has answered the calls that came before, and not this one yet
-			p.must(err)
-		}
+		p.close(s)
 		wg.Wait()
 	}},
 	{"expiry ends the session, its watches and its ephemeral znodes", canExpire, func(p *probe) {
