@@ -2,8 +2,11 @@ package zktest
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -91,8 +94,19 @@ func (b broken) Close() error {
 	if b.defect == "leaks a goroutine" {
 		go func() { select {} }()
 	}
-	return b.Session.Close()
+	over := b.Err() != nil
+	err := b.Session.Close()
+	switch {
+	case b.defect == "fails to close":
+		return io.ErrUnexpectedEOF
+	case b.defect == answersLate && !over:
+		return fmt.Errorf("%w: %w", zk.ErrMaybeApplied, context.DeadlineExceeded)
+	}
+	return err
 }
+
+// answersLate is no defect: Close does not wait for a slow server.
+const answersLate = "answers a close late"
 
 // defects lists each defect with a promise that it breaks.
 var defects = []struct{ defect, sentence string }{
@@ -107,6 +121,7 @@ var defects = []struct{ defect, sentence string }{
 	{"leases forever", "the lease ends without a connection, and a new one comes with it"},
 	{"never closes", "Close ends the session for good and may be called again"},
 	{"leaks a goroutine", "Close ends every watch with an event"},
+	{"fails to close", "Close ends every watch with an event"},
 }
 
 // TestTheSuiteFindsDefects runs the suite on broken engines, each in its own process, because the test there must fail.
@@ -131,22 +146,36 @@ func TestTheSuiteFindsDefects(t *testing.T) {
 	}
 }
 
+// A close that is answered late breaks no promise.
+func TestAServerMayAnswerACloseLate(t *testing.T) {
+	for _, p := range slices.Concat(sessionPromises, endingPromises) {
+		runPromise(t, answersLate, p.sentence)
+	}
+}
+
 func runBroken(t *testing.T, defect string) {
 	for _, f := range defects {
-		for _, p := range promises() {
-			if f.defect != defect || p.sentence != f.sentence {
-				continue
-			}
-			synctest.Test(t, func(t *testing.T) {
-				ens := New(Config{})
-				pw := ens.powers()
-				pw.Disconnect = func(s zk.Session) { ens.Disconnect(s.(broken).Session) }
-				pw.Reconnect = func(s zk.Session) { ens.Reconnect(s.(broken).Session) }
-				p.test(t, func(t *testing.T, cfg DialConfig) zk.Session {
-					return broken{ens.DialTimeout(cfg.Timeout), defect}
-				}, pw)
-			})
-			return
+		if f.defect == defect {
+			runPromise(t, defect, f.sentence)
 		}
+	}
+}
+
+// runPromise tests one promise on an engine with a defect.
+func runPromise(t *testing.T, defect, sentence string) {
+	for _, p := range promises() {
+		if p.sentence != sentence {
+			continue
+		}
+		synctest.Test(t, func(t *testing.T) {
+			ens := New(Config{})
+			pw := ens.powers()
+			pw.Expire = func(s zk.Session) { ens.Expire(s.(broken).Session) }
+			pw.Disconnect = func(s zk.Session) { ens.Disconnect(s.(broken).Session) }
+			pw.Reconnect = func(s zk.Session) { ens.Reconnect(s.(broken).Session) }
+			p.test(t, func(t *testing.T, cfg DialConfig) zk.Session {
+				return broken{ens.DialTimeout(cfg.Timeout), defect}
+			}, pw)
+		})
 	}
 }
