@@ -120,7 +120,7 @@ func TestTheHistoryOfAQueue(t *testing.T) {
 				w, put, take := join(t, ens, c, history.Shard(0), metrics.NewFanout(1))
 				for i := range 30 {
 					step := put
-					if i%3 == 2 {
+					if i%2 == 1 { // few items are left: the check for linearizability tries all orders of them
 						step = take
 					}
 					if err := step.Do(t.Context(), 0); err != nil {
@@ -148,8 +148,8 @@ func TestTheHistoryOfAQueue(t *testing.T) {
 						t.Errorf("sample %+v", s)
 					}
 				}
-				if count["put"] != 5+20 || count["take"] != 10 || count["remain"] != 15 || count["looked"] != 1 {
-					t.Errorf("samples %v, want 25 puts, 10 takes, 15 items left", count)
+				if count["put"] != 5+15 || count["take"] != 15 || count["remain"] != 5 || count["looked"] != 1 {
+					t.Errorf("samples %v, want 20 puts, 15 takes, 5 items left", count)
 				}
 				checks := w.Checks()
 				if c.variant.FIFO {
