@@ -115,13 +115,21 @@ func (p *probe) session() zk.Session {
 	return s
 }
 
-// close closes a session. A server that is slow, on a busy disk for example, may answer later than Close waits.
+// close closes a session. A server that is slow, on a busy disk for example, may answer later than Close waits; then the close of another session must be
+// answered, so that an engine which never hears the answer is found.
 func (p *probe) close(s zk.Session) {
 	p.Helper()
-	if err := s.Close(); err != nil && !errors.Is(err, zk.ErrMaybeApplied) {
+	err := s.Close()
+	for tries := lateCloses; tries > 0 && errors.Is(err, zk.ErrMaybeApplied); tries-- {
+		err = p.dial(p.T, DialConfig{Timeout: 6 * time.Second}).Close()
+	}
+	if err != nil {
 		p.Errorf("Close: %v", err)
 	}
 }
+
+// lateCloses is how many closes in a row may be answered late: for WaitLimit, if each waits for two seconds.
+const lateCloses = int(WaitLimit / (2 * time.Second))
 
 // clean removes the root with a session that it opens, because those of the test may be gone.
 func (p *probe) clean() {
